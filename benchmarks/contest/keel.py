@@ -34,10 +34,10 @@ def read_keel(path: Path) -> pd.DataFrame:
 
 
 def binary(path: Path) -> Data:
-    """A table whose last column says "pos_label" for the rare class."""
+    """A table whose last column says "positive" for the rare class."""
     frame = read_keel(path)
     target = frame.pop(frame.columns[-1])
-    return labelled(frame, target == "pos_label")
+    return labelled(frame, target == "positive")
 
 
 def source_of(name: str) -> str:

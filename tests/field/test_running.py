@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from contest.encoding import as_numbers, as_text
-from contest.keel import chosen, read_keel
+from contest.keel import binary, chosen, read_keel
 from contest.results import Results
 from contest.runner import Field
 from contest.splits import held_out_rows, n_splits
@@ -25,6 +25,14 @@ KEEL_FILE = """@relation tiny
 1.5, a, 2, negative
 <null>, b, 3, positive
 """
+
+
+def test_the_rare_class_of_a_keel_table_is_called_positive(tmp_path):
+    rows = "\n".join(f"{value}, {'positive' if value == 3 else 'negative'}" for value in range(8))
+    head = "@attribute A real\n@attribute Class {positive, negative}\n@data\n"
+    (tmp_path / "tiny.dat").write_text(head + rows)
+    data = binary(tmp_path / "tiny.dat")
+    assert (data.n_rare, data.imbalance) == (1, 7)
 
 
 def test_a_keel_file_has_numbers_texts_and_missing_values(tmp_path):
