@@ -207,9 +207,13 @@ def as_fitted_directly(table):
     """The columns that base models read by themselves: numbers, categories, and no times."""
     table = as_frames_have_them(table)
     kept = [field.name for field in table.schema if not pa.types.is_temporal(field.type) and field.type != pa.null()]
-    fields = [table.schema.field(name) for name in kept]
-    wide = [field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field for field in fields]
-    return table.select(kept).cast(pa.schema(wide))
+
+    def as_read(field):
+        # In pandas, booleans with missing values are Python objects.
+        is_object = pa.types.is_boolean(field.type) and table[field.name].null_count
+        return field.with_type(pa.float64()) if is_object or pa.types.is_decimal(field.type) else field
+
+    return table.select(kept).cast(pa.schema([as_read(table.schema.field(name)) for name in kept]))
 
 
 def assert_rows_score_as_their_table(model, table, scores):
