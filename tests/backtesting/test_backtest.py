@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.backtesting import Budget, JudgedRows, SkipFoldError, run_backtest
 from selfpaced.backtesting.rolling import backtest, measure_fold
-from selfpaced.backtesting.splitter import RollingTimeSplit
+from selfpaced.backtesting.splitter import Fold, RollingTimeSplit
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.metrics import aucprc
@@ -171,3 +171,28 @@ def test_rows_may_be_lists(rows):
     cv = RollingTimeSplit(times, "20d")
     found, expected = (backtest(small(), each, y, cv) for each in (X.to_numpy().tolist(), X.to_numpy()))
     pd.testing.assert_frame_equal(found.drop(columns="seconds"), expected.drop(columns="seconds"))
+
+
+def test_folds_are_numbered_from_1_and_need_two_rare_rows_and_a_common_one_to_train_on():
+    is_rare = np.array([True, True, False, False, True, True, False])
+    moments = np.arange(7.0)
+    trains = {1: [1, 2, 3], 2: [0, 1, 2], 3: [0, 1, 4], 4: [0, 1, 4, 3]}
+    folds = [Fold(np.array(train), np.array([5, 6]), 5.0, 7.0) for train in trains.values()]
+    found = list(run_backtest(JudgedRows(is_rare, moments), folds, {"m": lambda fold: (np.array([0.9, 0.1]), True)}))
+    assert [one.fold for one in found] == [1, 2, 3, 4]
+    assert [one.note for one in found] == ["1 rare rows to train on", None, "3 rare rows to train on", None]
+    assert [one.reached.aucprc for one in found] == [None, 1, None, 1]
+    assert all(0 <= one.seconds < 60 for one in found)
+
+
+def test_a_budget_is_given_as_a_text_or_as_one():
+    assert Budget.of("1/week") == Budget(1, "week")
+    assert Budget.of("20") == Budget(20, "day")
+    assert Budget.of(Budget(3, "hour", "Asia/Tokyo")) == Budget(3, "hour", "Asia/Tokyo")
+    with pytest.raises(ValueError, match="A budget must be a number of rows in a period"):
+        Budget.of("0/day")
+
+
+def test_rules_without_columns_have_costs_too():
+    rows = JudgedRows(np.array([True, False]), np.arange(2.0), decision=parse_decision("p*100>5"), costs={})
+    assert measure_fold(rows, np.array([0.01, 0.9]), True).cost == 5 + 100
