@@ -305,3 +305,5 @@ def test_the_shares_of_every_threshold():
     assert sweep.recall.tolist() == [0.5, 1, 1]
     assert sweep.false_alarm_rate.tolist() == [0, 0.5, 1]
     assert sweep.precision.tolist() == pytest.approx([1, 2 / 3, 0.5])
+    assert sweep.finds.tolist() == [0, 1]
+    assert sweep_of(np.array([False, True]), np.array([0.9, 0.5])).finds.tolist() == [1]
