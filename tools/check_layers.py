@@ -36,7 +36,7 @@ BUDGETS = {
     "top": (1850, 8),
     "algorithms": (450, 7),
     "backtesting": (460, 3),
-    "baselines": (620, 4),
+    "baselines": (650, 4),
     "cli": (4780, 20),
     "clusters": (2560, 16),
     "ensembles": (4560, 17),

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from math import log
 from typing import Any, NamedTuple, Self
@@ -20,6 +21,51 @@ Floats = NDArray[np.float64]
 
 # A member without any loss would have an infinite weight.
 SMALLEST_LOSS = 1e-10
+
+
+class Boosted(NamedTuple):
+    """A member, the number of its fit, and its weight."""
+
+    number: int
+    model: Any
+    weight: float
+
+
+def boost(
+    fit: Callable[[int, Floats], Any],
+    doubts_of: Callable[[Any], Floats],
+    weights: Floats,
+    n_models: int,
+    n_classes: int,
+    learning_rate: float,
+) -> Iterator[Boosted]:
+    """Yield `n_models` members.
+
+    A model that is not better than chance does not become a member: the weights have become too extreme, and boosting
+    starts again from the first ones (Breiman 1998). If the next model is not better either, there are no more members.
+
+    `fit` trains a member from its number, 0 at first, and the weights of all rows, with a mean of 1. `doubts_of` gives
+    each row's doubt: the probability that a member gives to the classes the row does not belong to.
+    """
+    weights = first_weights = with_mean_one(weights)
+    n_members = 0
+    for number in count():
+        model = fit(number, weights)
+        doubts = doubts_of(model)
+        loss = float(np.average(doubts, weights=weights))  # eps
+        if loss < 1 - 1 / n_classes:
+            alpha = member_weight(loss, n_classes, learning_rate)
+            yield Boosted(number, model, alpha)
+            weights = reweigh(weights, doubts, alpha)
+            n_members += 1
+            if n_members == n_models:
+                return
+        elif weights is not first_weights:
+            weights = first_weights
+        else:
+            if n_members == 0:
+                yield Boosted(number, model, 1.0)  # better than an ensemble without members
+            return
 
 
 def member_weight(loss: float, n_classes: int, learning_rate: float) -> float:
@@ -173,39 +219,21 @@ class BoostingEnsemble(BaselineEnsemble):
 
     def _members(self, task: TrainingTask) -> Iterator[TrainedMember]:
         learning_rate = checks.check_positive("learning_rate", self.learning_rate)
-        return boost(task, self._rows_of_round(task), learning_rate)
+        rows_of_round, n_rows = self._rows_of_round(task), []
+
+        def fit(number: int, weights: Floats) -> Any:
+            rows = rows_of_round(number, weights)
+            n_rows.append(len(rows.y))
+            return task.factory.fit(number, rows.features, rows.y, {**rows.metadata, "sample_weight": rows.weights})
+
+        weights = np.ones(task.table.n_rows) if task.weights is None else np.asarray(task.weights, dtype=np.float64)
+        n_classes = task.labels.classes.size
+        steps = boost(fit, partial(_doubts, task=task), weights, task.n_members, n_classes, learning_rate)
+        # Not every model that is trained becomes a member.
+        return (TrainedMember(step.model, n_rows[step.number], step.weight) for step in steps)
 
     def _check_base(self, base: Any) -> Any:
         return checks.check_weighable(base)
-
-
-def boost(task: TrainingTask, rows_of_round: RowsOfRound, learning_rate: float) -> Iterator[TrainedMember]:
-    """Train the members one by one.
-
-    A model that is not better than chance does not become a member: the weights have become too extreme, and boosting
-    starts again from the first ones (Breiman 1998). If the next model is not better either, there are no more members.
-    """
-    n_classes, n_members = task.labels.classes.size, 0
-    given = np.ones(task.table.n_rows) if task.weights is None else np.asarray(task.weights, dtype=np.float64)
-    weights = first_weights = with_mean_one(given)
-    for number in count():
-        rows = rows_of_round(number, weights)
-        model = task.factory.fit(number, rows.features, rows.y, {**rows.metadata, "sample_weight": rows.weights})
-        doubts = _doubts(model, task)
-        loss = float(np.average(doubts, weights=weights))  # eps
-        if loss < 1 - 1 / n_classes:
-            alpha = member_weight(loss, n_classes, learning_rate)
-            yield TrainedMember(model, len(rows.y), alpha)
-            weights = reweigh(weights, doubts, alpha)
-            n_members += 1
-            if n_members == task.n_members:
-                return
-        elif weights is not first_weights:
-            weights = first_weights
-        else:
-            if n_members == 0:
-                yield TrainedMember(model, len(rows.y), 1.0)  # better than an ensemble without members
-            return
 
 
 def _doubts(model: Any, task: TrainingTask) -> Floats:
