@@ -1,5 +1,7 @@
 """The classifier that chooses among recipes."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -621,6 +623,12 @@ def test_the_default_recipes_are_given_to_be_changed(kind):
     ]
     frame = kind({"a": [1.0, 2.0, 3.0], "word": ["x", "y", "x"]})
     expected = recipes.default_recipes(recipes.Columns(["a", "word"], {"word": 2}))
-    assert [repr(recipe) for _, recipe in AutoSelfPacedClassifier.default_recipes(frame)] == [
-        repr(recipe) for recipe in expected.values()
-    ]
+    found = dict(AutoSelfPacedClassifier.default_recipes(frame))
+    assert {name: _described(recipe) for name, recipe in found.items()} == {
+        name: _described(recipe) for name, recipe in expected.items()
+    }
+
+
+def _described(recipe):
+    """A recipe as text. Old versions of CatBoost write their models with an address."""
+    return re.sub(r" at 0x\w+", "", repr(recipe))
