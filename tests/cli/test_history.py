@@ -163,6 +163,35 @@ class TestScoring:
         assert code == 2
         assert "is_fraud" in complaint
 
+    def test_a_past_without_labels_is_refused_because_none_would_be_known(self, run, trained, rows, tmp_path):
+        rows.drop(columns="is_fraud").to_parquet(tmp_path / "past.parquet")
+        output = ("-o", tmp_path / "scores.parquet", "--past", tmp_path / "past.parquet")
+        code, _, complaint = run("predict", trained / "model.skops", trained / "new.parquet", *output)
+        assert code == 2
+        assert "no column 'is_fraud'" in complaint
+
+    @pytest.mark.parametrize("option", [("--id", "transaction"), ("--learn", "labels.csv")])
+    def test_options_of_a_state_without_one_are_refused(self, option, run, trained, tmp_path):
+        output = ("-o", tmp_path / "scores.parquet", "--no-past", *option)
+        code, _, complaint = run("predict", trained / "model.skops", trained / "new.parquet", *output)
+        assert code == 2
+        assert "--state FOLDER" in complaint
+
+    @pytest.mark.parametrize("option", ["--past", "--state"])
+    def test_a_past_is_refused_on_a_cluster(self, option, run, trained, tmp_path):
+        code, _, complaint = run(
+            "predict", trained / "model.skops", trained / "new.parquet", "-o", tmp_path / "scores", "--engine", "dask",
+            option, trained / "past.csv",
+        )  # fmt: skip
+        assert code == 2
+        assert f"{option} is not supported on a cluster" in complaint
+
+    def test_a_report_with_the_past_has_the_figures_of_the_training(self, run, trained, card, tmp_path):
+        output = ("--past", trained / "past.csv", "-o", tmp_path / "report.json")
+        code, _, complaint = run("report", trained / "model.skops", trained / "new.parquet", *output)
+        assert code == 0, complaint
+        assert json.loads((tmp_path / "report.json").read_text())["ranking"]["aucprc"] == card.metrics["aucprc"]
+
     def test_rows_that_were_scored_before_are_refused_with_the_column(self, run, trained, rows, tmp_path):
         rows.assign(customer_rows_1d=0.0).to_parquet(tmp_path / "with.parquet")
         output = ("-o", tmp_path / "scores.parquet", "--no-past")

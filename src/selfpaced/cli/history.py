@@ -52,10 +52,6 @@ def history_again(facts: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"history": asked, "amount": known.amount_column}
 
 
-# How the rows before those to score are given.
-PAST = ("past", "state", "no_past")
-
-
 def rows_to_score(options: Namespace, model: Any, metrics: Mapping[str, Any]) -> Data:
     """The rows of a command for a model, with the features of their history if the model was trained with one.
 
@@ -84,9 +80,7 @@ def rows_to_score_with_state(options: Namespace, model: Any, metrics: Mapping[st
     with _state(options, data, history, trained_on) as state:
         if options.learn is not None:
             learned = _learn(options.learn, state, trained_on)
-            talk.say(
-                f"Learned {learned.n_learned:,} labels; {learned.n_unknown:,} belong to rows that it does not have."
-            )
+            talk.say(f"Learned {learned.n_learned:,} labels; {learned.n_unknown:,} are of rows that it does not have.")
         _refuse_known(rows, state)
         yield _opened(reader.holding(beside(rows, state.features(rows))), trained_on)
         labels = _labels_of(rows, history, trained_on)
@@ -96,15 +90,15 @@ def rows_to_score_with_state(options: Namespace, model: Any, metrics: Mapping[st
 def _history_of(options: Namespace, metrics: Mapping[str, Any]) -> History | None:
     """The history of a model. Options about the past are refused for a model without one, and needed for others."""
     facts = metrics.get("history")
-    given = [f"--{name.replace('_', '-')}" for name in (*PAST, "learn", "id") if getattr(options, name, None)]
+    given = [f"--{name.replace('_', '-')}" for name in ("past", "state", "no_past") if getattr(options, name, None)]
     if facts is None:
-        if given and given != ["--id"]:
+        if given:
             raise TableError(
                 f"{given[0]} is for a model with a history, but this one was trained without --history. Omit it."
             )
         return None
     history = History.from_dict(facts)
-    if not {*given} & {"--past", "--state", "--no-past"}:
+    if not given:
         named = ", ".join("+".join(each) if isinstance(each, tuple) else each for each in history.entities)
         raise TableError(
             f"The model uses what each {named} did before, so it needs earlier rows. Name them: --past FILE, or "
@@ -124,10 +118,17 @@ def _reader_of(data: Data, history: History, trained_on: TrainedOn) -> Reader:
     return reader.loaded(reader.column_names) if is_small else reader
 
 
-def _past_of(data: Data, history: History, trained_on: TrainedOn, also: Sequence[str] = ()) -> Reader:
+def _past_of(
+    data: Data, history: History, trained_on: TrainedOn, also: Sequence[str] = (), needs_labels: bool = True
+) -> Reader:
     types = {name: kind for name, kind in (data.reading.get("types") or {}).items() if name in history.columns}
     target = [trained_on.target] if history.delay is not None and trained_on.target else []
     reader = open_reader(data.source, {"types": types} if types else {}, Needed([*history.columns, *target, *also]))
+    if needs_labels and target and trained_on.target not in reader.column_names:
+        raise TableError(
+            f"{data} has no column {trained_on.target!r}, but the history counts rows whose labels are known. Add the "
+            "column, and leave it empty where a label is not known."
+        )
     _check_labels(trained_on, reader)
     return reader
 
@@ -151,7 +152,7 @@ def _state(options: Namespace, data: Data, history: History, trained_on: Trained
         )
     also = [options.id] if options.id else []
     source = data if options.past is None else Data(options.past, data.reading)
-    reader = _past_of(source, history, trained_on, also)
+    reader = _past_of(source, history, trained_on, also, needs_labels=options.past is not None)
     rows = reader.table(reader.column_names)
     rows = rows if options.past else rows.slice(0, 0)
     labels = _labels_of(rows, history, trained_on)

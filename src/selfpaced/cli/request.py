@@ -324,7 +324,7 @@ SORT = "Score the rows on the cluster, and sort them by the column score."
 INSTEAD = {
     "valid": "Hold out a share of the rows with --holdout, or judge the model later: selfpaced evaluate MODEL FILE",
     "time_column": "Rows are held out by a hash of their ids or groups.",
-    "history": "Add the features on the cluster first: selfpaced.history has the function.",
+    **dict.fromkeys(("history", "past", "no_past", "state"), "Add the features on the cluster first: History.add."),
     "time_unit": "It is for --time-column.",
     "delay": "Filter the rows first.",
     "pos_label": "Make a column with two labels first.",

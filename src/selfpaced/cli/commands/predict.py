@@ -86,6 +86,9 @@ def predict(
 
 def run(options: Namespace) -> None:
     check_engine_options(options)
+    for name in ("id", "learn"):
+        if getattr(options, name) is not None and options.state is None:
+            raise TableError(f"--{name} is for the state of a history. Name its folder: --state FOLDER.")
     talk, on_cluster = Talk(options), options.engine is not None
     if on_cluster and options.if_exists != "fail":
         raise TableError("--if-exists is for a database; on a cluster scores are written to Parquet files.")
@@ -101,11 +104,10 @@ def run(options: Namespace) -> None:
         with talk.progress(what_is_done(options, "scoring")) as progress:
             how: dict[str, Any] = {"keep": keep, "threshold": threshold, "deciding": deciding}
             metrics = read_card(options.model).metrics
-            if options.state is None:
-                rows: Any = nullcontext(rows_to_score(options, model, metrics))
-            else:
-                rows = rows_to_score_with_state(options, model, metrics, talk)
-            with rows as data:
+            given = (options, model, metrics)
+            with (
+                rows_to_score_with_state(*given, talk) if options.state else nullcontext(rows_to_score(*given)) as data
+            ):
                 found = predict(model, data, output, **how, progress=progress)
     if found.new_categories:
         talk.warn(str(NewCategoryWarning(found.new_categories, found.n_rows)))
