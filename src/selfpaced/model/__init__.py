@@ -13,3 +13,4 @@ from selfpaced.model.reader import (
     reader_for,
     whole_range,
 )
+from selfpaced.model.typical import UsualValues, as_date, as_text, usual_values

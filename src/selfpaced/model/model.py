@@ -17,6 +17,7 @@ from selfpaced.calibration import Calibrator
 from selfpaced.callbacks import Round
 from selfpaced.model.pooling import LogOddsPool
 from selfpaced.model.reader import RowReader
+from selfpaced.model.typical import UsualValues
 from selfpaced.storage import versions_for
 from selfpaced.tables import ClassCounts, InMemoryTable, Roles, Schema
 
@@ -142,6 +143,8 @@ class Model:
     calibrator: Calibrator | None = None  # the map from scores to probabilities
     calibration: str | None = None  # its method
     recipes: tuple[RecipeResult, ...] = ()  # the results of all recipes of a blend
+    # What common rows are like, for each feature that members read; None if the fit was resumed after its first round.
+    usual: tuple[UsualValues, ...] | None = None
 
     @property
     def members(self) -> list[Any]:

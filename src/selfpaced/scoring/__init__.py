@@ -12,16 +12,18 @@ from selfpaced.scoring.averaging import (
     staged_probabilities,
     timed,
 )
-from selfpaced.scoring.kinds import scorer_of, scorers_of, without_library
-from selfpaced.scoring.pipelines import code_table
+from selfpaced.scoring.kinds import as_float32, scorer_of, scorers_of, without_library
+from selfpaced.scoring.pipelines import code_table, encoder_of
 from selfpaced.scoring.scorer import (
     LARGEST_WHOLE,
     CodedRows,
     Rebalanced,
     Scorer,
     are_exact,
+    as_frame,
     as_numbers,
     chunks_for,
+    coded,
     coded_batch,
     probabilities_by,
 )

@@ -124,16 +124,27 @@ def _scorer(
     return Scorer(view, score, BYTES_AT_ONCE, threads=None, reads_float32=True, reads_coded=True, is_fast=lambda: True)
 
 
+def as_pool(features: Any) -> Any:
+    """The rows as CatBoost reads them. For few rows its threads take longer to start than to work."""
+    from catboost import Pool
+
+    rows = as_float32(features)
+    return Pool(rows, thread_count=_threads(rows.shape[0]))
+
+
+def _threads(n_rows: int) -> int:
+    return 1 if n_rows <= FEW_ROWS_OF_CATBOOST else -1  # all
+
+
 def catboost_scorer(model: Any) -> Scorer | None:
-    """CatBoost on numbers, which it reads in 32 bits. For few rows its threads take longer to start than to work."""
+    """CatBoost on numbers, which it reads in 32 bits."""
     if model.get_cat_feature_indices() or model.get_text_feature_indices() or model.get_embedding_feature_indices():
         return None
 
     def score(rows: Any) -> Probabilities:
-        threads = {"thread_count": 1} if len(rows) <= FEW_ROWS_OF_CATBOOST else {}
-        return np.asarray(model.predict_proba(rows, **threads))
+        return np.asarray(model.predict_proba(rows, thread_count=_threads(rows.num_row())))
 
-    return Scorer(as_float32, score, BYTES_AT_ONCE_OF_PLAIN, threads=1, reads_float32=True, reads_coded=True)
+    return Scorer(as_pool, score, BYTES_AT_ONCE_OF_PLAIN, threads=1, reads_float32=True, reads_coded=True)
 
 
 Make = Callable[[Sequence[Any]], Sequence[Scorer | None]]

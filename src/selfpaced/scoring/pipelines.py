@@ -32,7 +32,7 @@ SILENT = ("ignore", "infrequent_if_exist", "use_encoded_value")
 def pipeline_scorer(model: Any, final: Scorer) -> Scorer | None:
     """The scorer of a pipeline; None if its encoder is not known. `final` is the scorer of the last step."""
     final = _last_step(model[-1], final)
-    encoder = _encoder_of([step for _, step in model.steps[:-1]])
+    encoder = encoder_of([step for _, step in model.steps[:-1]])
     # The last step gets an array. Most models that were trained on a frame would warn of it.
     reads_arrays = final.reads_float32 or final.is_fast() or not hasattr(model[-1], "feature_names_in_")
     if encoder is None or not reads_arrays:
@@ -50,7 +50,7 @@ def pipeline_scorer(model: Any, final: Scorer) -> Scorer | None:
     return Scorer(view, score, final.bytes_at_once, final.threads, reads_coded=True, is_fast=final.is_fast)
 
 
-def _encoder_of(steps: Sequence[Any]) -> Callable[[Any], Floats | None] | None:
+def encoder_of(steps: Sequence[Any]) -> Callable[[Any], Floats | None] | None:
     """From rows to the array that some steps make of them; None if one of the steps is not known."""
     if len(steps) == 1 and _is(steps[0], "ColumnTransformer"):
         parts = [_part(step, _positions(steps[0], names)) for _, step, names in steps[0].transformers_ if len(names)]
@@ -142,6 +142,10 @@ class CategoryTables:
         self._tables: dict[tuple[tuple[Any, ...], ...], CodeTable | None] = {}
         self._lock = Lock()
 
+    @property
+    def is_one_to_one(self) -> bool:
+        return _is(self._encoder, "OrdinalEncoder")
+
     def of(self, categories: tuple[tuple[Any, ...], ...]) -> CodeTable | None:
         """The table of some categories, one tuple for each column; None if they must be left to the encoder."""
         with self._lock:
@@ -197,6 +201,13 @@ class ColumnStep:
     positions: list[int]
     step: Numbers | CategoryTables
 
+    @property
+    def is_one_to_one(self) -> bool:
+        """Whether each column becomes one column."""
+        if isinstance(self.step, Numbers):
+            return self.step.filled is None
+        return self.step.is_one_to_one
+
     def encoded(self, rows: CodedRows) -> Floats | None:
         """One row for each row; None if the step must be asked itself."""
         if isinstance(self.step, Numbers):
@@ -229,6 +240,13 @@ class FrameEncoder:
         for each, end in zip(whole, ends, strict=True):
             out[:, end - each.shape[1] : end] = each
         return out
+
+    @property
+    def sources(self) -> tuple[int, ...] | None:
+        """The column that each encoded column is made of; None if some columns become several."""
+        if not all(part.is_one_to_one for part in self.parts):
+            return None
+        return tuple(position for part in self.parts for position in part.positions)
 
     @property
     def is_by_rows(self) -> bool:

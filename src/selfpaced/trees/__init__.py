@@ -5,6 +5,7 @@ from selfpaced.trees.columns import SharedTrees, float64_columns, lightgbm_colum
 from selfpaced.trees.libraries import (
     check_decision_tree,
     check_hist_gradient_boosting,
+    forest_of_class,
     hist_categories,
     read_booster,
     read_catboost,
@@ -12,4 +13,5 @@ from selfpaced.trees.libraries import (
     read_hist_gradient_boosting,
     read_xgboost,
 )
+from selfpaced.trees.shapley import TwoRowTrees
 from selfpaced.trees.tree import NO_CHILD, Link, TreeModel, Trees, UnsupportedTreesError, link_of

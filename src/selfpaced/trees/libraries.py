@@ -16,12 +16,16 @@ from selfpaced.trees.tree import NO_CHILD, Bools, Floats, Ints, Link, TreeModel,
 
 def read_forest(trees: Sequence[Any]) -> TreeModel:
     """Decision trees that each give the shares of classes. A leaf adds to one sum, so each class has copies of them."""
-    forest = Trees.joined([_decision_tree(each.tree_) for each in trees])
-    shares = np.concatenate([each.tree_.value[:, 0, :] for each in trees])
-    n_classes = shares.shape[1]
-    copies = Trees.joined([replace(forest, value=shares[:, number]) for number in range(n_classes)])
+    n_classes = trees[0].tree_.value.shape[2]
+    copies = Trees.joined([forest_of_class(trees, number) for number in range(n_classes)])
     sums = np.repeat(np.arange(n_classes), len(trees))
     return TreeModel(copies, sums, n_classes, Link.SHARES, reads_float32=True)
+
+
+def forest_of_class(trees: Sequence[Any], number: int) -> Trees:
+    """Decision trees whose leaves have the share of one class."""
+    forest = Trees.joined([_decision_tree(each.tree_) for each in trees])
+    return replace(forest, value=np.concatenate([each.tree_.value[:, 0, number] for each in trees]))
 
 
 def read_hist_gradient_boosting(model: Any) -> TreeModel:

@@ -1,0 +1,155 @@
+"""The trees of members of every kind, and how each of them reads rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced import scoring, trees
+from selfpaced.trees import Link, TreeModel, Trees, TwoRowTrees, UnsupportedTreesError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MemberTrees:
+    """The trees of a member, whose sum is the log-odds or the probability of one class."""
+
+    trees: TwoRowTrees
+    link: Link
+    read: Callable[[Any], Floats | None]  # from rows to columns of numbers, a row each; None for rows of other forms
+    way: Any  # members with the same way of reading rows have equal ones
+    sources: tuple[int, ...] | None = None  # the feature that each column is made of; None if they are the features
+
+    def joined(self, others: Sequence[MemberTrees]) -> MemberTrees:
+        trees = Trees.joined([self.trees.trees, *(other.trees.trees for other in others)])
+        return replace(self, trees=TwoRowTrees(trees, self.trees.reads_float32))
+
+    def times(self, weight: float) -> MemberTrees:
+        trees = self.trees.trees
+        return replace(self, trees=replace(self.trees, trees=replace(trees, value=weight * trees.value)))
+
+    def values(self, rows: Any, players: Ints, n_players: int) -> Floats | None:
+        """How much each player adds to the sum of each row, against that of the last one; None if rows are not read."""
+        columns = self.read(rows)
+        if columns is None:
+            return None
+        of_columns = players if self.sources is None else players[list(self.sources)]
+        return self.trees.values(columns, of_columns, n_players)
+
+
+def member_trees(member: Any, column: int) -> MemberTrees:
+    """The trees of a member for the class of a column; raises UnsupportedTreesError for members of other kinds."""
+    for kind in type(member).__mro__:
+        read = READERS.get((kind.__module__.partition(".")[0], kind.__name__))
+        if read is not None:
+            return read(member, column)
+    raise UnsupportedTreesError(f"A {type(member).__name__}", "It is explained by mixed rows.")
+
+
+def _boosted(model: TreeModel, column: int, read: Callable[[Any], Floats | None], way: Any) -> MemberTrees:
+    if model.link is not Link.LOGISTIC:
+        raise UnsupportedTreesError("A boosted model of several classes", "It is explained by mixed rows.")
+    sign = 1 if column == 1 else -1
+    scaled = replace(model.trees, value=sign * model.factor * model.trees.value)
+    return MemberTrees(TwoRowTrees(scaled, model.reads_float32), model.link, read, way)
+
+
+def _of_lightgbm(member: Any, column: int) -> MemberTrees:
+    if callable(member.objective_):
+        raise UnsupportedTreesError("A LightGBM model with an objective of its own", "It is explained by mixed rows.")
+    known = [tuple(own) for own in member.booster_.pandas_categorical or []]
+    read = partial(_columns, known=known, at=None, of_array=trees.lightgbm_columns)
+    return _boosted(trees.read_booster(member.booster_), column, read, ("lightgbm", repr(known)))
+
+
+def _of_hist_gradient_boosting(member: Any, column: int) -> MemberTrees:
+    categories = trees.hist_categories(member)
+    known, at = [tuple(own) for own in categories.values()], list(categories)
+    read = partial(_columns, known=known, at=at, of_array=trees.float64_columns)
+    return _boosted(trees.read_hist_gradient_boosting(member), column, read, ("hist", repr(known), repr(at)))
+
+
+def _columns(
+    rows: Any, known: Sequence[tuple[Any, ...]], at: Sequence[int] | None, of_array: Callable[[Any], Floats]
+) -> Floats | None:
+    if isinstance(rows, np.ndarray):
+        return None if known else of_array(rows)
+    found = scoring.coded(rows)
+    if found is None or len(found.categories) != len(known):
+        return None
+    return found.recoded(dict(zip(at or sorted(found.categories), known, strict=True)))
+
+
+def _of_xgboost(member: Any, column: int) -> MemberTrees:
+    read = partial(_columns, known=(), at=(), of_array=trees.float64_columns)
+    return _boosted(trees.read_xgboost(member), column, read, "xgboost")
+
+
+def _of_catboost(member: Any, column: int) -> MemberTrees:
+    return _boosted(trees.read_catboost(member), column, _float32_columns, "float32")
+
+
+def _of_forest(member: Any, column: int) -> MemberTrees:
+    own = getattr(member, "estimators_", [member])
+    forest = trees.forest_of_class(own, column)
+    shares = replace(forest, value=forest.value / len(own))
+    return MemberTrees(TwoRowTrees(shares, True), Link.SHARES, _float32_columns, "float32")
+
+
+def _float32_columns(rows: Any) -> Floats | None:
+    found = None if isinstance(rows, np.ndarray) else scoring.coded(rows)
+    if not isinstance(rows, np.ndarray) and (found is None or found.categories):
+        return None
+    return trees.float64_columns(scoring.as_float32(rows))
+
+
+def _of_pipeline(member: Any, column: int) -> MemberTrees:
+    """A pipeline whose encoder makes one column of each column."""
+    encoder = scoring.encoder_of([step for _, step in member.steps[:-1]])
+    sources = getattr(encoder, "sources", None)
+    if encoder is None or sources is None:
+        raise UnsupportedTreesError("A pipeline with other encoders", "It is explained by mixed rows.")
+    final = member_trees(member[-1], column)
+
+    def read(rows: Any) -> Floats | None:
+        encoded = encoder(rows)
+        return None if encoded is None else final.read(encoded)
+
+    return replace(final, read=read, way=id(member), sources=sources)
+
+
+READERS: dict[tuple[str, str], Callable[[Any, int], MemberTrees]] = {
+    ("lightgbm", "LGBMClassifier"): _of_lightgbm,
+    ("sklearn", "HistGradientBoostingClassifier"): _of_hist_gradient_boosting,
+    ("xgboost", "XGBClassifier"): _of_xgboost,
+    ("catboost", "CatBoostClassifier"): _of_catboost,
+    ("sklearn", "DecisionTreeClassifier"): _of_forest,
+    ("sklearn", "RandomForestClassifier"): _of_forest,
+    ("sklearn", "ExtraTreesClassifier"): _of_forest,
+    ("sklearn", "Pipeline"): _of_pipeline,
+}
+
+
+def trees_of_part(members: Sequence[Any], weights: Any, column: int) -> list[MemberTrees] | None:
+    """The trees of all members, times their weights, joined where they read rows in the same way.
+
+    None if one of the members is not made of trees, or if they do not all add up to the same.
+    """
+    try:
+        found = [member_trees(member, column) for member in members]
+    except UnsupportedTreesError:
+        return None
+    if len({each.link for each in found}) > 1:
+        return None
+    shares = np.full(len(found), 1 / len(found)) if weights is None else np.asarray(weights) / np.sum(weights)
+    by_way: dict[Any, list[MemberTrees]] = {}
+    for each, share in zip(found, shares.tolist(), strict=True):
+        by_way.setdefault(each.way, []).append(each.times(share))
+    return [first.joined(others) for first, *others in by_way.values()]
