@@ -17,7 +17,7 @@ ENSEMBLES = {
     name: getattr(package, name)
     for package in (selfpaced, selfpaced.baselines)
     for name in package.__all__
-    if hasattr(getattr(package, name), "fit") and name != "CostDecisionClassifier"
+    if hasattr(getattr(package, name), "fit") and name not in ("CostDecisionClassifier", "SingleModelClassifier")
 }
 ENSEMBLES["AutoSelfPacedClassifier"] = _auto
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -18,16 +18,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.calibration import BEST_METHOD, FITTED_MAPS, Calibrator, fit_calibrator
 from selfpaced.ensembles import checks
-from selfpaced.model import Model, Part, RecipeResult, TrainedOn, check_features, check_numbers, reader_for, record_of
+from selfpaced.model import (
+    Model,
+    Part,
+    RecipeResult,
+    TrainedOn,
+    check_features,
+    check_numbers,
+    reader_for,
+    record_of,
+    usual_values,
+)
 from selfpaced.scoring import Spread
 from selfpaced.tables import ClassCounts, Labels, Roles, names_of
 
 if TYPE_CHECKING:
     from selfpaced.history import HistoryState
     from selfpaced.predicting import RowScorer, ScoringOptions, TableEvaluation
+    from selfpaced.reasons import Reasons
     from selfpaced.report import Report, ReportOptions
     from selfpaced.storage import Place
     from selfpaced.tables import DatabaseTable
+    from selfpaced.thresholds import ZoneLimits
 
 
 def calibrator_by(model: Model, X: Any, labels: Labels, method: str, sample_weight: Any, n_jobs: Any) -> Calibrator:
@@ -225,6 +237,51 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
 
         return RowScorer(self._fitted, self.classes_, history)
 
+    def reasons(
+        self, X: Any, top: int = 4, *, reason_groups: Mapping[str, Sequence[str]] | None = None, typical: Any = None
+    ) -> Reasons:
+        """The reasons of scores: the columns that raised the score of each row most.
+
+        A row is compared with the typical row, which has the median of each number and the most frequent category of
+        each other column, of the common rows that were drawn for the first member. The value of a column is its share
+        in the difference of the log-odds of both rows, before any calibration, by Shapley's rule. It is exact for one
+        boosted model (LightGBM, XGBoost, CatBoost, HistGradientBoosting), and for the probability of decision trees
+        and forests. The values of several members and recipes are added up and brought to the difference of the
+        log-odds. For members of other kinds they are estimated, and have standard errors. Reasons explain the model,
+        not the world: correlated columns share what they add.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            Rows in memory, as for `predict_proba`: usually a few alerts.
+        top : int, default=4
+            The largest number of reasons of a row.
+        reason_groups : dict of str to list of str, default=None
+            Columns that count as one, by the name of the group, such as correlated ones.
+        typical : array or frame of shape (n_common, n_features), default=None
+            Common rows to compare with. By default those of the fit.
+
+        Returns
+        -------
+        Reasons
+            A sequence with a tuple of `Reason` for each row, the strongest first, and arrays with the values of all
+            columns.
+
+        Examples
+        --------
+        >>> from selfpaced import SelfPacedEnsembleClassifier
+        >>> from selfpaced.datasets import make_fraud
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X, y = make_fraud(n_rows=2000, n_frauds=40, n_features=4, random_state=0)
+        >>> model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=5), random_state=0).fit(X, y)
+        >>> reasons = model.reasons(X[y == 1][:3], top=2)
+        >>> [len(each) for each in reasons], reasons.values.shape
+        ([2, 2, 2], (3, 4))
+        """
+        from selfpaced.reasons import reasons_of
+
+        return reasons_of(self._fitted, X, top=top, groups=reason_groups, typical=typical)
+
     def predict_proba_spread(self, X: Any, share: float = 0.8) -> Spread:
         """How much the members differ: the range of the middle share of their probabilities.
 
@@ -347,8 +404,9 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         output: Any,
         *,
         keep: Sequence[str] = (),
-        threshold: float | None = None,
+        threshold: float | ZoneLimits | None = None,
         on_scores: Callable[[NDArray[np.float64]], None] | None = None,
+        reasons: int = 0,
         **reading: Unpack[ScoringOptions],
     ) -> Place | DatabaseTable:
         """Score files batch by batch and write the scores to a file, in the order of the rows.
@@ -362,10 +420,14 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
             is written only when all rows are scored.
         keep : list of str, default=()
             Columns of the source that are written beside the scores, such as ids.
-        threshold : float, default=None
-            Adds a column `alert`: whether the score is at or above the threshold.
+        threshold : float or ZoneLimits, default=None
+            Adds a column `alert`: whether the score is at or above the threshold. The zones of `choose_threshold`, its
+            attribute `zones`, also add a column `zone`.
         on_scores : callable, default=None
             A function that is called with the scores of each batch.
+        reasons : int, default=0
+            Adds so many reasons of each alert, or of each row without a threshold: `reason_1` is a sentence,
+            `reason_1_column` the name of the column, and `reason_1_log_odds` its share in the log-odds.
         **reading : dict
             The options of reading, as for `predict_proba_table`.
 
@@ -375,7 +437,8 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
             The output. For two classes its column `score` is the probability of `pos_label_`; for more classes
             there is a column `score_LABEL` for each label.
         """
-        from selfpaced.predicting import open_to_score, write_scores
+        from selfpaced.predicting import Beside, open_to_score, write_scores
+        from selfpaced.reasons import check_top
 
         table = open_to_score(self._fitted, source, Roles(keep=tuple(names_of(keep))), reading)
         return write_scores(
@@ -386,6 +449,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
             n_jobs=checks.check_jobs(self.n_jobs),
             progress=reading.get("progress"),
             on_scores=on_scores,
+            beside=Beside(check_top(reasons) if reasons else 0),
         )
 
     def evaluate_table(
@@ -516,7 +580,9 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
             reader = replace(reader, names=tuple(self.feature_names_in_.tolist()))
         record = record_of(labels, Roles(), None, members)
         part = Part(tuple(members), weights)
-        return self._keep(Model(reader, (part,), replace(record, categories=reader.categories)), labels)
+        trained_on = replace(record, categories=reader.categories)
+        usual = usual_values(X, np.flatnonzero(labels.codes == labels.counts.argmax()))
+        return self._keep(Model(reader, (part,), trained_on, usual=usual), labels)
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator

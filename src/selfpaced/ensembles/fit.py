@@ -21,7 +21,7 @@ from selfpaced.ensembles.checks import check_classes, check_known_labels, check_
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.pools import FitPool, Stopwatch, Weighting
 from selfpaced.exceptions import warn
-from selfpaced.model import Model, Part, RowReader, reader_for, record_of
+from selfpaced.model import Model, Part, RowReader, UsualValues, reader_for, record_of, usual_values
 from selfpaced.pools import Rows
 from selfpaced.scoring import add_probabilities, scorer_of
 from selfpaced.tables import ClassCounts, ClassSplit, Schema, SplitPlan, Table, not_numbers, stack
@@ -100,12 +100,15 @@ class Fit:
             reader = reader_for(features, table.schema, self.bases)
             held_out = None if notes.eval_set is None else EvalSet(notes.eval_set, reader, labels, self.n_threads)
             with hinting_at_columns(table.schema, features):
-                part, calibrator = _Loop(self, split, notes, held_out).run(n_draw)
+                loop = _Loop(self, split, notes, held_out)
+                part, calibrator = loop.run(n_draw)
         if cross_fitting.needs_copies(self.calibration):
             warn_of_few_rows(labels)
         record = record_of(labels, table.roles, table.schema, part.members, table.snapshot)
         trained_on = replace(record, categories=reader.categories)
-        return Model(reader, (part,), trained_on, None, calibrator, self.calibration)
+        return Model(
+            reader, (part,), trained_on, None, calibrator, self.calibration, usual=next(iter(loop.usual), None)
+        )
 
     def split_plan(self, n_draw: int, callbacks: CallbackList) -> SplitPlan:
         return SplitPlan(self.seed, self.n_threads, n_draw, self.first_round, callbacks.on_rows_read)
@@ -157,6 +160,9 @@ class _Loop:
     split: ClassSplit
     notes: Notes
     held_out: EvalSet | None
+    # What rows of the largest class are like, by those that are drawn for the first model, which are random. It stays
+    # empty if that model is one of a checkpoint.
+    usual: list[tuple[UsualValues, ...]] = field(default_factory=list)
 
     def run(self, n_draw: int) -> tuple[Part, Calibrator | None]:
         """The members with the notes of all rounds, up to the last or until a callback stops, and the calibration.
@@ -244,6 +250,9 @@ class _Loop:
                 if saved.honest is not None:
                     honest[self.fit.first_round + number] = saved.honest
                 return saved.model
+            if number == 0:
+                largest = max(zip(self.split.pools.values(), drawn, strict=True), key=lambda each: each[0].n_rows)
+                self.usual.append(usual_values(largest[1].features, np.arange(len(largest[1]))))
             blocks = self._blocks(drawn)
             rows = stack(blocks)
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -34,9 +35,11 @@ OTHER_NAMES_FOR_JOBS = {"num_thread", "num_threads", "nthread", "nthreads"}
 class MemberFactory:
     """Trains the members of one fit. The same seed and rows give the same members."""
 
-    def __init__(self, bases: Sequence[Any], seed: int, arguments: Mapping[str, Any], n_threads: int = 1) -> None:
+    def __init__(
+        self, bases: Sequence[Any], seed: int | None, arguments: Mapping[str, Any], n_threads: int = 1
+    ) -> None:
         self._bases = bases  # which take turns
-        self._seed = seed
+        self._seed = seed  # of every random state; None if the base models keep their own
         self._arguments = arguments  # of the base models' `fit` that are the same for every member
         self._n_threads = n_threads  # that train the trees of a forest. The trees do not depend on it.
 
@@ -46,7 +49,7 @@ class MemberFactory:
         """Train member `number`; 0 is the warm-up, where there is one. `beside_others` it gets one thread."""
         base = self._bases[number % len(self._bases)]
         parts = _parts(base)
-        model = with_params(clone(base), self._random_states(parts, number))
+        model = with_params(cloned(base), self._random_states(parts, number))
         if "sample_weight" in metadata:
             others = {name: value for name, value in metadata.items() if name != "sample_weight"}
             metadata = {**others, weights_argument(base) or "sample_weight": metadata["sample_weight"]}
@@ -81,9 +84,18 @@ class MemberFactory:
 
     def _random_states(self, parts: Mapping[str, Any], number: int) -> dict[str, int]:
         """A seed for every random_state in a base model, nested ones too."""
+        if self._seed is None:
+            return {}
         names = [name for name in parts if name.rpartition("__")[2] == "random_state"]
         names = sorted({*names, *_unlisted(parts, "random_seed", None)})
         return {name: mix(self._seed, number, i) % LARGEST_RANDOM_STATE for i, name in enumerate(names)}
+
+
+def cloned(base: Any) -> Any:
+    """An unfitted copy. CatBoost copies lists that it is given, such as `cat_features`, which `clone` refuses."""
+    if type(base).__module__.partition(".")[0] == "catboost":
+        return type(base)(**deepcopy(base.get_params()))
+    return clone(base)
 
 
 class _OneThreadForBlas:

@@ -127,7 +127,8 @@ def export_onnx(model: Any, path: AnyPath) -> Place:
 
     Notes
     -----
-    The probabilities differ from those of `predict_proba` on rows of 64-bit floats by less than 1e-9. XGBoost adds up
+    The probabilities differ from those of `predict_proba` on rows of 64-bit floats by less than 1e-9
+    before a calibration, whose steep steps can enlarge the difference. XGBoost adds up
     its trees in 32 bits, so its probabilities differ by up to 1e-6.
 
     Examples

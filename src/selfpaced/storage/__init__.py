@@ -15,6 +15,7 @@ from selfpaced.storage.archive import (
 from selfpaced.storage.files import (
     PrivateFolder,
     TemporaryFolder,
+    lock_file,
     private_folder,
     remove_stale,
     whole_file,

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatch
+from io import FileIO
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -93,6 +94,18 @@ def remove_stale(folder: Path, ending: str) -> None:
         with suppress(OSError):  # another process may be removing it, or it belongs to another user
             if path.stat().st_mtime < time.time() - 86_400:
                 path.unlink()
+
+
+def lock_file(file: FileIO) -> None:
+    """Lock an open file until this process closes it or ends. Raises OSError if another process has locked it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 OBJECT_STORES = ("s3", "gcs", "abfs")  # folders come with their files there

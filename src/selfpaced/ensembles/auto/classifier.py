@@ -210,7 +210,8 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         calibration = None if blend.calibrator is None else training.calibration
         parts = tuple(part for model in models for part in model.parts)
         self.ensembles_ = {name: training.ensemble(name)._keep(model, labels) for name, model in blend.models.items()}
-        model = Model(reader, parts, record, blend.pool, blend.calibrator, calibration, tuple(blend.results))
+        usual = next((own for each in models if (own := each.usual) is not None), None)
+        model = Model(reader, parts, record, blend.pool, blend.calibrator, calibration, tuple(blend.results), usual)
         return self._keep(model, labels)
 
     def _bases(self) -> list[Any]:
