@@ -91,7 +91,7 @@ class TestBudget:
 
     @pytest.mark.parametrize("text", ["many", "0/day", "-1", "1.5/day"])
     def test_what_is_no_budget_is_refused(self, text):
-        with pytest.raises(ValueError, match="A budget must be a number of rows in a period"):
+        with pytest.raises(ValueError, match="A budget must be a number of alerts in a period"):
             Budget.of(text)
 
 
@@ -189,7 +189,7 @@ def test_a_budget_is_given_as_a_text_or_as_one():
     assert Budget.of("1/week") == Budget(1, "week")
     assert Budget.of("20") == Budget(20, "day")
     assert Budget.of(Budget(3, "hour", "Asia/Tokyo")) == Budget(3, "hour", "Asia/Tokyo")
-    with pytest.raises(ValueError, match="A budget must be a number of rows in a period"):
+    with pytest.raises(ValueError, match="A budget must be a number of alerts in a period"):
         Budget.of("0/day")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,8 +28,8 @@ Floats = NDArray[np.float64]
 class Budget:
     """The number of rows that can be looked at in each period. Days are those of a time zone.
 
-    >>> Budget.of("100/day")
-    Budget(top=100, per='day', timezone=None)
+    >>> Budget.of("alerts<=100/day"), Budget.of("20/week")
+    (Budget(top=100, per='day', timezone=None), Budget(top=20, per='week', timezone=None))
     """
 
     top: int
@@ -40,10 +41,12 @@ class Budget:
         """A budget from its text. An object that is already a budget is returned unchanged."""
         if isinstance(given, Budget):
             return given
-        number, _, period = str(given).partition("/")
-        if not number.strip().isdigit() or int(number) < 1:
-            raise ValueError(f"A budget must be a number of rows in a period, such as '100/day'; got {given!r}.")
-        return cls(int(number), period.strip() or "day")
+        written = re.fullmatch(r"(?:alerts<=)?(\d+)(?:/(\w+))?", re.sub(r"\s", "", str(given)).lower())
+        if written is None or int(written[1]) < 1:
+            raise ValueError(
+                f"A budget must be a number of alerts in a period, such as alerts<=100/day; got {given!r}."
+            )
+        return cls(int(written[1]), written[2] or "day")
 
     def periods(self, moments: Moments) -> NDArray[Any]:
         return periods_of(moments, self.per, self.timezone)
@@ -71,6 +74,28 @@ class JudgedRows:
 
 
 @dataclass(frozen=True)
+class PeriodReached:
+    """The alerts of one period of a fold, within the budget. A period with fewer rows has fewer alerts."""
+
+    begin: Any
+    n_rows: int
+    n_rare: int
+    alerts: int
+    found: int  # the rare rows among the alerts
+
+    @property
+    def precision(self) -> float | None:
+        return self.found / self.alerts if self.alerts else None
+
+    @property
+    def recall(self) -> float | None:
+        return self.found / self.n_rare if self.n_rare else None
+
+    def as_row(self) -> dict[str, Any]:
+        return {**vars(self), "precision": self.precision, "recall": self.recall}
+
+
+@dataclass(frozen=True)
 class Reached:
     """The figures of scores on the test rows of a fold. Figures that are not defined are None."""
 
@@ -83,6 +108,7 @@ class Reached:
     cost_alerts: int | None = None  # decided row by row
     cost: float | None = None  # of these alerts and of the missed rows
     cost_without: float | None = None  # any alert
+    by_period: tuple[PeriodReached, ...] = ()  # the figures of the budget
 
 
 def measure_fold(tested: JudgedRows, scores: Floats, are_probabilities: bool) -> Reached:
@@ -105,6 +131,7 @@ def _within_budget(tested: JudgedRows, scores: Floats) -> dict[str, Any]:
         "alerts": int(chosen.sum()),
         "precision": found / max(int(chosen.sum()), 1),
         "recall": found / int(is_rare.sum()) if is_rare.any() else None,
+        "by_period": _by_period(periods, is_rare, chosen),
     }
     if tested.groups is not None:
         cards = best_rows(scores, tested.budget.top, periods=periods, groups=tested.groups)
@@ -113,6 +140,15 @@ def _within_budget(tested: JudgedRows, scores: Floats) -> dict[str, Any]:
         has_rare = np.bincount(number.ravel(), weights=is_rare) > 0
         measures["group_precision"] = float(has_rare[number.ravel()[cards]].mean()) if cards.any() else None
     return measures
+
+
+def _by_period(
+    periods: NDArray[Any], is_rare: NDArray[np.bool_], chosen: NDArray[np.bool_]
+) -> tuple[PeriodReached, ...]:
+    begins, numbers = np.unique(periods, return_inverse=True)
+    some = (np.ones(is_rare.size, dtype=bool), is_rare, chosen, chosen & is_rare)
+    counts = [np.bincount(numbers[rows], minlength=begins.size).tolist() for rows in some]
+    return tuple(PeriodReached(*each) for each in zip(begins, *counts, strict=True))
 
 
 def _costs(tested: JudgedRows, scores: Floats) -> dict[str, Any]:
@@ -144,7 +180,13 @@ class FoldResult:
     def as_row(self) -> dict[str, Any]:
         """All figures as one dictionary."""
         own = {name: value for name, value in vars(self).items() if name not in ("reached", "seconds", "note")}
-        return {**own, **asdict(self.reached), "seconds": self.seconds, "note": self.note}
+        reached = {name: value for name, value in asdict(self.reached).items() if name != "by_period"}
+        return {**own, **reached, "seconds": self.seconds, "note": self.note}
+
+    def period_rows(self) -> list[dict[str, Any]]:
+        """The figures of each period of the budget, as dictionaries."""
+        own = {"model": self.model, "fold": self.fold}
+        return [{**own, **one.as_row()} for one in self.reached.by_period]
 
 
 class SkipFoldError(ValueError):
@@ -190,6 +232,7 @@ def backtest(
     budget: str | Budget | None = None,
     decide: str | None = None,
     cost_columns: Mapping[str, Any] | None = None,
+    by: str = "fold",
 ) -> Any:
     """Train and test models in the order of time, all on the same folds.
 
@@ -208,18 +251,27 @@ def backtest(
         the precision among the best groups of each period. Groups of the training rows may occur in tests, as they do
         in production.
     budget : str or Budget, default=None
-        The number of rows that can be looked at, such as "100/day". The best rows of each period are its alerts.
+        The number of rows that can be looked at, such as "alerts<=100/day" or "100/day". The best rows of each period
+        are its alerts. Of rows with the same score the first are taken. A period with fewer rows has fewer alerts.
     decide : str, default=None
         A rule about costs, such as "p*amount>5". It needs probabilities: ensembles without a calibration get no
         cost.
     cost_columns : dict of str to array-like, default=None
         The columns of the rule that X does not have.
+    by : {"fold", "period"}, default="fold"
+        What the rows of the result are: folds, or the periods of the budget.
 
     Returns
     -------
     pandas.DataFrame
         A row for each fold and model: times, numbers of rows, AUCPRC, expected and found rare rows, and the figures for
-        the budget and the costs.
+        the budget and the costs. With `by="period"` a row for each period of the budget: its rows, rare rows, alerts,
+        precision and recall.
+
+    Raises
+    ------
+    ValueError
+        If the budget or `by` cannot be read, or if there are no periods because there is no budget.
 
     See Also
     --------
@@ -233,12 +285,14 @@ def backtest(
     >>> X, y = make_fraud(n_rows=6000, n_frauds=120, random_state=0)
     >>> hours = np.datetime64("2024-01-01") + np.arange(6000) * np.timedelta64(20, "m")
     >>> model = SelfPacedEnsembleClassifier(calibration="sigmoid", random_state=0)
-    >>> found = backtest(model, X, y, RollingTimeSplit(hours, "14d", delay="7d"), budget="2/day")
+    >>> found = backtest(model, X, y, RollingTimeSplit(hours, "14d", delay="7d"), budget="alerts<=2/day")
     >>> found[["fold", "n_train", "n_test", "alerts"]].to_numpy().tolist()
     [[1, 2017, 1008, 28], [2, 3025, 1008, 28], [3, 4033, 1008, 28], [4, 5041, 456, 14]]
     """
     import pandas as pd
 
+    if by not in ("fold", "period") or (by == "period" and budget is None):
+        raise ValueError(f"by must be 'fold', or 'period' with a budget such as 'alerts<=100/day'; got {by!r}.")
     named = models if isinstance(models, Mapping) else {type(models).__name__: models}
     X = X if hasattr(X, "shape") else np.asarray(X)
     given, labels = np.asarray(y), read_labels(y, X)
@@ -267,4 +321,7 @@ def backtest(
         return np.asarray(scores, dtype=np.float64), getattr(fitted, "calibrator_", True) is not None
 
     trials = {name: partial(trial, model) for name, model in named.items()}
-    return pd.DataFrame([one.as_row() for one in run_backtest(rows, cv.folds(X, given), trials)])
+    results = run_backtest(rows, cv.folds(X, given), trials)
+    if by == "period":
+        return pd.DataFrame([row for one in results for row in one.period_rows()])
+    return pd.DataFrame([one.as_row() for one in results])

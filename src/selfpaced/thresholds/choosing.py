@@ -9,9 +9,13 @@ from sklearn.metrics import make_scorer
 
 from selfpaced.exceptions import UnreachableRuleError
 from selfpaced.metrics import Alerts, alerts_of_labels, as_bools
+from selfpaced.tables import checked_moments, periods_of
 from selfpaced.thresholds.costs import Costs, amounts_of, cost_text
-from selfpaced.thresholds.rules import AlertsAtMost, LowestCost, Rule, parse_rule
+from selfpaced.thresholds.guarantees import PrecisionGuaranteed
+from selfpaced.thresholds.notation import parse_rule
+from selfpaced.thresholds.rules import AlertsAtMost, AlertsPerPeriod, LowestCost, Rule
 from selfpaced.thresholds.sweep import CONFIDENCE, FIGURES, Interval, Sweep, intervals_of, sweep_of
+from selfpaced.thresholds.zones import ZoneFigures, ZoneLimits, Zones, limits_of
 
 
 def headline(precision: float, recall: float, rows: str = "rare rows") -> str:
@@ -72,6 +76,11 @@ class ThresholdChoice:
         The confidence of the intervals.
     intervals : dict of str to Interval
         The interval of each figure: "precision", "recall", "alert_share", "f1", "mcc", both G-means, and "cost".
+    zones : ZoneLimits or None
+        The lowest score of each zone, if the rule has zones. `zones.of(scores)` gives the zones of other rows.
+        `threshold` is then the lowest score of any zone but the last.
+    zone_figures : tuple of ZoneFigures
+        The rows and the rare rows of each zone.
     """
 
     threshold: float
@@ -80,6 +89,8 @@ class ThresholdChoice:
     cost: float | None
     confidence: float
     intervals: dict[str, Interval] = field(repr=False)
+    zones: ZoneLimits | None = None
+    zone_figures: tuple[ZoneFigures, ...] = ()
 
     @property
     def precision(self) -> float:
@@ -154,14 +165,18 @@ class ThresholdChoice:
         Returns
         -------
         dict
-            Threshold, rule, cost, confidence and intervals.
+            Threshold, rule, cost, confidence, intervals and zones.
         """
+        figures = None if self.zones is None else self.zones.as_facts()
+        for facts, own in zip(figures or (), self.zone_figures, strict=False):
+            facts |= own.as_facts()
         return {
             "threshold": self.threshold,
             "rule": str(self.rule),
             "cost": self.cost,
             "confidence": self.confidence,
             "intervals": {name: list(one) for name, one in self.intervals.items()},
+            "zones": figures,
         }
 
     def __str__(self) -> str:
@@ -171,9 +186,24 @@ class ThresholdChoice:
             f"threshold {self.threshold} by {self.rule}: {self.said('alert_share')}",
             self.said(*measures) if self.alerts.n_alerts else "best choice: no alerts",
             *([] if self.cost is None else [self.said("cost")]),
+            *zone_lines(self.zones, self.zone_figures),
             f"(in brackets: {self.confidence:.0%} intervals for other rows of the same kind)",
         ]
         return "\n".join(lines)
+
+
+def zone_lines(limits: ZoneLimits | None, figures: tuple[ZoneFigures, ...]) -> list[str]:
+    """The figures of each zone, as text."""
+    if limits is None:
+        return []
+    edges = [*(f"from {threshold}" for threshold in limits.thresholds), f"below {limits.lowest}"]
+    return [
+        f"{one.name} ({edge}): {one.n_rows:,} rows, {one.n_rare:,} of them rare"
+        + ("" if one.precision is None else f", precision {one.precision:.2g}")
+        + f" ({one.interval.low:.2g} to {one.interval.high:.2g})"
+        + ("" if one.recall is None else f", {one.recall:.0%} of all rare rows")
+        for one, edge in zip(figures, edges, strict=True)
+    ]
 
 
 def choose_threshold(
@@ -183,6 +213,8 @@ def choose_threshold(
     *,
     costs: Any = None,
     amounts: ArrayLike | None = None,
+    times: ArrayLike | None = None,
+    timezone: str | None = None,
     pos_label: Any = None,
     n_bootstrap: int = 1000,
     confidence: float = CONFIDENCE,
@@ -202,11 +234,19 @@ def choose_threshold(
         - "f1", "mcc", "gmean": the best threshold by a measure. "gmean" is imbalanced-learn's G-mean, of sensitivity
           and specificity ("sensitivity_specificity_gmean"); "precision_recall_gmean" is the paper's.
         - "precision>=0.9": the threshold with the highest recall among those with this precision.
+        - "precision>=0.9 with 95%": the same with a guarantee. With a confidence of 95% in the choice, the precision on
+          many other rows like these is at least 0.9. The scores must be of rows that the model was not trained on.
         - "recall>=0.8": the threshold with the highest precision among those with this recall.
         - "alerts<=50/10000": as many alerts as possible, but at most 50 in 10,000 rows. "alerts<=50" means at most 50
           in all of these rows.
+        - "alerts<=200/day": as many alerts as possible, but at most 200 on every day of these rows, by `times`;
+          likewise hour, week and month.
         - "cost": the lowest total cost, by `costs` or `amounts`. With "cost=5:100" a false alarm costs 5 and a missed
           case 100. With "cost=5" a missed case costs its amount. To raise no alerts may be best.
+        - "block: precision>=0.95, review: alerts<=50/day, pass": zones with names of your own, from the highest scores
+          down. Each has one of the rules about precision, recall or alerts; the last zone has none. A precision and a
+          number of alerts are those of the zone alone, a recall that of the zone and all above it. Only the first zone
+          can have a guarantee.
 
         Rows with equal scores are all alerts, or none of them is. Among equally good thresholds the highest is taken.
     costs : tuple of (float, float), matrix or float, default=None
@@ -215,6 +255,10 @@ def choose_threshold(
         alarm, or a matrix with 0 for missed.
     amounts : array-like of shape (n_rows,), default=None
         The cost of missing each row, such as the amount of a transaction. Only the amounts of rare rows are used.
+    times : array-like of shape (n_rows,), default=None
+        The time of each row, for rules such as "alerts<=200/day".
+    timezone : str, default=None
+        The time zone of the days, such as "Europe/Berlin"; by default UTC.
     pos_label : label, default=None
         The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans. For other labels
         it must be given.
@@ -233,7 +277,8 @@ def choose_threshold(
     Raises
     ------
     UnreachableRuleError
-        If no threshold meets the rule on these rows. The message says what can be reached.
+        If no threshold meets the rule on these rows. The message says what can be reached. For a guarantee it says how
+        many more rows it would take.
 
     See Also
     --------
@@ -258,13 +303,45 @@ def choose_threshold(
     """
     rule = with_costs(parse_rule(rule), costs, amounts is not None)
     is_positive, values = as_bools(y_true, scores, pos_label)
-    sweep = sweep_of(is_positive, values, None if amounts is None else amounts_of(amounts, is_positive))
+    periods = periods_for(rule, times, is_positive.size, timezone)
+    sweep = sweep_of(is_positive, values, None if amounts is None else amounts_of(amounts, is_positive), periods)
     if sweep.thresholds.size == 1:
         raise UnreachableRuleError(
             f"All {sweep.n_rows:,} scores are {sweep.thresholds[0]:g}, so no threshold can separate rows. Check "
             "whether the model has learned anything."
         )
     return choice_from(sweep, rule, n_bootstrap, confidence, random_state)
+
+
+def period_of(rule: Rule) -> str | None:
+    """The kind of period that a rule counts alerts in; None if it counts all rows.
+
+    >>> period_of(parse_rule("block: precision>=0.9, review: alerts<=50/day, pass")), period_of(parse_rule("f1"))
+    ('day', None)
+    """
+    rules = [one for _, one in rule.named] if isinstance(rule, Zones) else [rule]
+    periods = list(dict.fromkeys(one.period for one in rules if isinstance(one, AlertsPerPeriod)))
+    if len(periods) > 1:
+        raise ValueError(f"The zones of {str(rule)!r} count alerts by {' and by '.join(periods)}. Use one period.")
+    return periods[0] if periods else None
+
+
+def periods_for(rule: Rule, times: Any, n_rows: int, timezone: str | None = None) -> Any:
+    """The period of each row, for a rule that counts alerts by period. Times that no rule uses are refused."""
+    period = period_of(rule)
+    if period is None:
+        if times is not None or timezone is not None:
+            raise ValueError(f"The rule {str(rule)!r} does not use times. Use a rule such as 'alerts<=200/day'.")
+        return None
+    if times is None:
+        raise ValueError(
+            f"The rule {str(rule)!r} needs the times of the rows: times= in Python, --time-column COL on the command "
+            "line."
+        )
+    moments = checked_moments(times)
+    if moments.size != n_rows:
+        raise ValueError(f"times must have a value for each row: there are {n_rows:,} rows and {moments.size:,} times.")
+    return periods_of(moments, period, timezone)
 
 
 def choice_from(
@@ -280,7 +357,9 @@ def choice_from(
             f"n_bootstrap must be at least {FEWEST_DRAWS}, and confidence must be between 0 and 1; got {n_bootstrap} "
             f"and {confidence}."
         )
-    sweep = sweep.with_silence() if rule.may_be_silent else sweep
+    if isinstance(rule, Zones):
+        return _zoned(sweep, rule, n_bootstrap, confidence, random_state)
+    sweep, rule = sweep.with_silence() if rule.may_be_silent else sweep, rule.settled(sweep)
     unmet = rule.unmet(sweep.thresholds, sweep.alerts)
     if unmet is not None:
         raise UnreachableRuleError(unmet)
@@ -294,6 +373,20 @@ def choice_from(
         confidence=confidence,
         intervals=intervals_of(sweep, place, rule, n_bootstrap, confidence, np.random.default_rng(random_state)),
     )
+
+
+def _zoned(sweep: Sweep, zones: Zones, n_bootstrap: int, confidence: float, random_state: Any) -> ThresholdChoice:
+    """The thresholds of all zones, and the figures of all alerts: the rows of all zones but the last."""
+    places = zones.places(sweep)
+    limits = limits_of(zones, sweep, places)
+    every = replace(sweep, amounts=None)
+    # The same threshold as one choice: that of as many alerts as all zones have.
+    alike = choice_from(every, AlertsAtMost(every.at(places[-1]).n_alerts), n_bootstrap, confidence, random_state)
+    ends = [*(every.at(place) for place in places), every.at(every.thresholds.size - 1)]
+    rows, rare = (np.diff([getattr(one, name) for one in ends], prepend=0) for name in ("n_alerts", "true_positives"))
+    figures = zip(limits.names, rows.tolist(), rare.tolist(), strict=True)
+    own = tuple(ZoneFigures(*each, every.n_positives) for each in figures)
+    return replace(alike, threshold=limits.lowest, rule=zones, zones=limits, zone_figures=own)
 
 
 def with_costs(rule: Rule, costs: Any, by_amount: bool) -> Rule:
@@ -329,8 +422,8 @@ TRACE = 1e-10
 def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: Any = None) -> Any:
     """A scorer for scikit-learn that is highest where a rule is met best, and below 0 where its condition is not met.
 
-    The rules are those of `choose_threshold`, except rules with amounts and budgets for all rows: a scorer sees only
-    some rows at a time, and no amounts.
+    The rules are those of `choose_threshold`, except rules with amounts, budgets for all rows or for periods,
+    guarantees and zones: a scorer sees only some rows and one threshold at a time, and no amounts.
 
     Parameters
     ----------
@@ -349,7 +442,7 @@ def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: A
     Raises
     ------
     ValueError
-        If the rule is a budget of alerts in all rows, or needs amounts.
+        If the rule is a budget of alerts in all rows or in periods, needs amounts, is a guarantee or has zones.
 
     See Also
     --------
@@ -368,6 +461,11 @@ def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: A
     True
     """
     rule = with_costs(parse_rule(rule), costs, by_amount=False)
+    if isinstance(rule, Zones | PrecisionGuaranteed | AlertsPerPeriod):
+        raise ValueError(
+            f"A scorer sees one threshold and a part of the rows at a time, which is not enough for {str(rule)!r}. Use "
+            "choose_threshold on rows that the model was not trained on."
+        )
     if isinstance(rule, AlertsAtMost) and rule.per is None:
         raise ValueError(
             f"{rule} counts alerts in all rows, but a scorer sees only some. Give the number of rows: {rule}/10000."

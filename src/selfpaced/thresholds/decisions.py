@@ -67,6 +67,10 @@ class Decision:
         alerts: NDArray[np.bool_] = self.gains(probabilities, columns) > 0
         return alerts
 
+    def check(self, n_rows: int, columns: Columns) -> None:
+        """Refuse rows whose costs are missing, infinite or negative, whatever their probabilities."""
+        self._costs(n_rows, columns)
+
     def cost(self, is_rare: NDArray[np.bool_], is_alert: NDArray[np.bool_], columns: Columns) -> float:
         """The total cost: the right side for every alert, and the left side at p = 1 for every missed rare row."""
         return Costs.of_alerts(*self._costs(is_rare.size, columns)).total_of_rows(is_rare, is_alert)

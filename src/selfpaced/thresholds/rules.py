@@ -1,19 +1,21 @@
-"""Rules for thresholds, as text and as objects."""
+"""Rules for thresholds, as objects."""
 
-import re
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 from math import floor, log10
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import UnknownRuleError
 from selfpaced.metrics import MEASURES, Alerts, Number
+from selfpaced.tables import PERIODS
 from selfpaced.thresholds.costs import Costs
+
+if TYPE_CHECKING:
+    from selfpaced.thresholds.sweep import Sweep
 
 
 def best_rows(
@@ -50,26 +52,12 @@ def _numbers(values: NDArray[Any]) -> NDArray[np.intp]:
     return np.asarray(np.unique(values, return_inverse=True)[1])
 
 
-# Short names of measures. "gmean" is what imbalanced-learn calls so.
-SHORT = {"gmean": "sensitivity_specificity_gmean"}
-WRITTEN = {
-    "f1": "the best F1; likewise mcc, gmean (imbalanced-learn's, of sensitivity and specificity), "
-    "sensitivity_specificity_gmean, precision_recall_gmean (the paper's)",
-    "precision>=0.9": "the highest recall with at least this precision",
-    "recall>=0.8": "the highest precision with at least this recall",
-    "alerts<=50/10000": "at most 50 alerts in 10,000 rows; alerts<=50 for at most 50 in all rows",
-    "cost=5:100": "the lowest cost, if a false alarm costs 5 and a missed case 100; cost=5 if a missed case costs its "
-    "own amount; cost if costs are given elsewhere",
-}
-SIGNS = {"precision": ">=", "recall": ">=", "alerts": "<=", "cost": "="}
-BEST = ("f1", "mcc", "gmean")
-
-
 class Rule(ABC):
     """A rule that chooses a threshold."""
 
     may_be_silent = False  # whether to raise no alerts is a choice
     prefers_more = False  # whether the lowest of equally good thresholds is taken, not the highest
+    is_guarantee = False  # whether a figure is promised for other rows
     about: ClassVar[tuple[str, ...]] = ()
     costs: Costs | None = None
 
@@ -94,6 +82,10 @@ class Rule(ABC):
     def unmet(self, thresholds: NDArray[Any], alerts: Alerts) -> str | None:
         """What can be reached, if no threshold meets the rule's condition."""
         return None
+
+    def settled(self, sweep: Sweep) -> Rule:
+        """The rule with what it needs to know about the rows."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -124,7 +116,7 @@ class PrecisionAtLeast(Rule):
     about = ("precision", "recall")
 
     def __post_init__(self) -> None:
-        _check_share("precision", self.precision)
+        check_share("precision", self.precision)
 
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
         missing = alerts.precision - self.precision
@@ -136,8 +128,8 @@ class PrecisionAtLeast(Rule):
             return None
         return (
             f"No threshold has a precision of {self.precision:g} on these rows. The highest is "
-            f"{_down(alerts.precision[highest])}, at the threshold {_down(thresholds[highest], 6)}, with a recall of "
-            f"{_down(alerts.recall[highest])}."
+            f"{rounded_down(alerts.precision[highest])}, at the threshold {rounded_down(thresholds[highest], 6)}, with "
+            f"a recall of {rounded_down(alerts.recall[highest])}."
         )
 
     def __str__(self) -> str:
@@ -153,7 +145,7 @@ class RecallAtLeast(Rule):
     about = ("recall", "precision")
 
     def __post_init__(self) -> None:
-        _check_share("recall", self.recall)
+        check_share("recall", self.recall)
 
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
         missing = alerts.recall - self.recall
@@ -189,11 +181,53 @@ class AlertsAtMost(Rule):
             return None
         return (
             f"{self} cannot be met on these rows. The fewest possible alerts are {alerts.n_alerts[0]:,.0f} in "
-            f"{alerts.n_rows[0]:,.0f} rows, which all have the highest score, {_down(thresholds[0], 6)}."
+            f"{alerts.n_rows[0]:,.0f} rows, which all have the highest score, {rounded_down(thresholds[0], 6)}."
         )
 
     def __str__(self) -> str:
         return f"alerts<={self.alerts:.15g}" + ("" if self.per is None else f"/{self.per:.15g}")
+
+
+@dataclass(frozen=True)
+class AlertsPerPeriod(Rule):
+    """As many alerts as a team can look at in each period: no hour, day, week or month of the rows has more."""
+
+    alerts: float
+    period: str
+    in_all: float | None = None  # the most alerts in all rows with which no period has more than `alerts`
+    about = ("alert_share", "precision", "recall")
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.alerts < np.inf:
+            raise ValueError(f"A budget must be at least one alert in a period, such as alerts<=200/day; got {self}.")
+        if self.period not in PERIODS:
+            raise ValueError(f"A period is one of {', '.join(PERIODS)}; got {self.period!r}.")
+
+    def settled(self, sweep: Sweep) -> AlertsPerPeriod:
+        if sweep.periods is None:
+            raise ValueError(
+                f"The rule {str(self)!r} needs the times of the rows: times= in Python, --time-column COL on the "
+                "command line."
+            )
+        return replace(self, in_all=float(np.searchsorted(sweep.busiest, self.alerts, side="right")))
+
+    def value(self, alerts: Alerts, lost: Number = None) -> Number:
+        if self.in_all is None:
+            raise ValueError(f"The rule {str(self)!r} needs the times of the rows.")
+        left = self.in_all - alerts.n_alerts
+        return np.where(left >= 0, alerts.n_alerts, left) / np.maximum(alerts.n_rows, 1)
+
+    def unmet(self, thresholds: NDArray[Any], alerts: Alerts) -> str | None:
+        if self.value(alerts)[0] >= 0:
+            return None
+        return (
+            f"{self} cannot be met on these rows. The fewest possible alerts are {alerts.n_alerts[0]:,.0f}, which all "
+            f"have the highest score, {rounded_down(thresholds[0], 6)}, and more than {self.alerts:g} of them are in "
+            f"one {self.period}."
+        )
+
+    def __str__(self) -> str:
+        return f"alerts<={self.alerts:.15g}/{self.period}"
 
 
 @dataclass(frozen=True)
@@ -213,93 +247,15 @@ class LowestCost(Rule):
         return "cost" if self.costs is None else f"cost={self.costs}"
 
 
-def parse_rule(rule: str | Rule) -> Rule:
-    """A rule from its text. An object that is already a rule is returned unchanged.
-
-    Parameters
-    ----------
-    rule : str or Rule
-        The text, as for `choose_threshold`.
-
-    Returns
-    -------
-    Rule
-        The rule.
-
-    Raises
-    ------
-    UnknownRuleError
-        If the text is not a rule. The message names a similar rule if there is one.
-
-    See Also
-    --------
-    selfpaced.choose_threshold : Chooses a threshold by a rule.
-
-    Examples
-    --------
-    >>> parse_rule("precision >= 0.9"), parse_rule("alerts<=50/10000")
-    (PrecisionAtLeast(precision=0.9), AlertsAtMost(alerts=50.0, per=10000.0))
-    """
-    if isinstance(rule, Rule):
-        return rule
-    if isinstance(rule, str):
-        text = re.sub(r"\s", "", rule).lower()
-        for pattern, make in _PATTERNS.items():
-            if found := re.fullmatch(pattern, text):
-                return make(*found.groups())
-    meant = _meant(text) if isinstance(rule, str) else None
-    hint = "" if meant is None else f" Did you mean {meant!r}?"
-    quotes = " In a shell, put a rule with > or < in quotes." if rule in ("precision", "recall", "alerts") else ""
-    if meant is not None and re.search(r"/(hour|day|week|month)$", text):
-        hint = (
-            f" A threshold cannot limit alerts per day; {meant!r} counts rows. Choose the highest scores of each "
-            "period when scoring: selfpaced predict --top 20 --per day --time-column COL"
-        )
-    listed = f"The rules are {', '.join([*BEST, *list(WRITTEN)[1:]])}."
-    raise UnknownRuleError(f"{rule!r} is not a rule for a threshold.{hint}{quotes}", listed)
-
-
-def _meant(text: str) -> str | None:
-    """The rule that is most similar to a text, with the numbers of the text.
-
-    >>> _meant("precision>0.95"), _meant("recal>=0.7"), _meant("g_mean"), _meant("best")
-    ('precision>=0.95', 'recall>=0.7', 'gmean', None)
-    """
-    name, number = re.fullmatch(r"([^\d<>=:.]*)[<>=:]*(.*)", text).groups()  # type: ignore[union-attr]
-    for known in get_close_matches(name, SIGNS):
-        rule = f"{known}{SIGNS[known]}{number}"
-        if any(re.fullmatch(pattern, rule) for pattern in _PATTERNS):
-            return rule
-    return next(iter(get_close_matches(text, [*BEST, *WRITTEN])), None)
-
-
-def _cost(false_alarm: str | None, missed: str | None) -> Rule:
-    if false_alarm is None:
-        return LowestCost()
-    if missed is None:
-        return LowestCost(Costs.of(float(false_alarm), by_amount=True))
-    return LowestCost(Costs.of((float(false_alarm), float(missed))))
-
-
-_NUMBER = r"(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
-_PATTERNS: dict[str, Callable[..., Rule]] = {
-    f"({'|'.join([*MEASURES, *SHORT])})": lambda name: Best(SHORT.get(name) or name),
-    f"precision>={_NUMBER}": lambda share: PrecisionAtLeast(float(share)),
-    f"recall>={_NUMBER}": lambda share: RecallAtLeast(float(share)),
-    f"alerts<={_NUMBER}(?:/{_NUMBER})?": lambda n, per: AlertsAtMost(float(n), None if per is None else float(per)),
-    f"cost(?:={_NUMBER}(?::{_NUMBER})?)?": _cost,
-}
-
-
-def _check_share(name: str, share: float) -> None:
+def check_share(name: str, share: float) -> None:
     if not 0 < share <= 1:
         raise ValueError(f"A {name} must be between 0 and 1, as in {name}>=0.9; got {share:g}.")
 
 
-def _down(value: float, digits: int = 3) -> str:
+def rounded_down(value: float, digits: int = 3) -> str:
     """Some digits of a number, never rounded up, so that a printed figure can really be reached.
 
-    >>> _down(2 / 3), _down(0.5), _down(0.98765432, 6), _down(0)
+    >>> rounded_down(2 / 3), rounded_down(0.5), rounded_down(0.98765432, 6), rounded_down(0)
     ('0.666', '0.5', '0.987654', '0')
     """
     scale = 10.0 ** (digits - 1 - floor(log10(abs(value)))) if value else 1.0

@@ -225,6 +225,7 @@ class Sweep:
     false_alarms: NDArray[np.signedinteger]
     silent: float  # a threshold above the highest score, for no alerts
     amounts: Floats | None = None  # of the rare rows, from the highest score down, if each has its own
+    periods: NDArray[np.intp] | None = None  # the number of each row's period, from the highest score down
 
     @property
     def n_positives(self) -> int:
@@ -245,7 +246,7 @@ class Sweep:
 
     @property
     def recall(self) -> Floats:
-        return self.found / self.n_positives
+        return self.found / max(self.n_positives, 1)
 
     @property
     def false_alarm_rate(self) -> Floats:
@@ -268,6 +269,31 @@ class Sweep:
         found = np.concatenate([[0.0], np.cumsum(self.amounts)])
         lost: Floats = found[-1] - found[self.found.astype(np.intp)]
         return lost
+
+    @property
+    def busiest(self) -> NDArray[np.intp]:
+        """The most alerts in one period, if the first row is an alert, the first two rows are, and so on."""
+        assert self.periods is not None
+        order = np.argsort(self.periods, kind="stable")
+        firsts = np.searchsorted(self.periods[order], self.periods[order])
+        within = np.empty(order.size, dtype=np.intp)
+        within[order] = np.arange(order.size) - firsts + 1
+        return np.maximum.accumulate(within)
+
+    def below(self, place: int) -> Sweep | None:
+        """The rows below the threshold at a place, without their amounts; None if there are none. -1 is above all."""
+        if place < 0:
+            return replace(self, amounts=None)
+        if place + 1 >= self.thresholds.size:
+            return None
+        found, alarms = self.found[place], self.false_alarms[place]
+        return Sweep(
+            self.thresholds[place + 1 :],
+            self.found[place + 1 :] - found,
+            self.false_alarms[place + 1 :] - alarms,
+            self.silent,
+            periods=None if self.periods is None else self.periods[int(found + alarms) :],
+        )
 
     def at(self, place: int) -> Alerts:
         found, false_alarms = int(self.found[place]), int(self.false_alarms[place])
@@ -292,8 +318,10 @@ class Sweep:
         return replace(self, thresholds=thresholds, found=found, false_alarms=false_alarms)
 
 
-def sweep_of(is_positive: NDArray[np.bool_], scores: NDArray[Any], amounts: Floats | None = None) -> Sweep:
-    """Count the alerts at every threshold.
+def sweep_of(
+    is_positive: NDArray[np.bool_], scores: NDArray[Any], amounts: Floats | None = None, periods: Any = None
+) -> Sweep:
+    """Count the alerts at every threshold. `periods` has the period of each row, for rules about periods.
 
     >>> sweep = sweep_of(np.array([False, True, True]), np.array([0.2, 0.5, 0.9]), np.array([10.0, 30.0]))
     >>> sweep.thresholds.tolist(), sweep.lost.tolist()
@@ -303,4 +331,7 @@ def sweep_of(is_positive: NDArray[np.bool_], scores: NDArray[Any], amounts: Floa
     if amounts is not None:
         amounts = amounts[np.argsort(-scores[is_positive].astype(np.float64), kind="stable")]
     counts, silent = (alerts.true_positives, alerts.false_positives), silent_threshold(float(thresholds[0]))
-    return Sweep(thresholds.astype(np.float64, copy=False), *counts, silent, amounts)
+    if periods is not None:
+        numbers = np.unique(periods, return_inverse=True)[1]
+        periods = numbers[np.argsort(-scores.astype(np.float64), kind="stable")].astype(np.intp)
+    return Sweep(thresholds.astype(np.float64, copy=False), *counts, silent, amounts, periods)

@@ -1,0 +1,109 @@
+"""A guaranteed precision is kept, and refused with a reason where it cannot be given."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from selfpaced import SelfPacedEnsembleClassifier, choose_threshold
+from selfpaced.exceptions import UnreachableRuleError
+from selfpaced.report import make_report
+from selfpaced.thresholds import parse_rule, sweep_of, threshold_scorer
+
+N_ROWS, SHARE, SHIFT = 6000, 0.03, 3.5
+GUARANTEE = "precision>=0.8 with 80%"
+
+
+def drawn(seed, grid=None):
+    rng = np.random.default_rng(seed)
+    is_rare = rng.random(N_ROWS) < SHARE
+    scores = rng.normal(SHIFT * is_rare)
+    return is_rare, scores if grid is None else grid * np.round(scores / grid)
+
+
+def true_precision(threshold, grid=None):
+    at = threshold if grid is None else grid * (np.ceil(threshold / grid) - 0.5)
+    rare, common = SHARE * norm.sf(at, SHIFT), (1 - SHARE) * norm.sf(at)
+    return rare / (rare + common)
+
+
+def threshold_by(rule, is_rare, scores):
+    sweep = sweep_of(is_rare, scores)
+    place = int(rule.best(sweep.alerts))
+    return sweep.short(place) if rule.value(sweep.alerts)[place] > 0 else np.inf
+
+
+@pytest.mark.parametrize("grid", [None, 0.5])
+def test_a_promise_is_broken_no_more_often_than_its_risk_allows(grid):
+    rule, n_runs = parse_rule(GUARANTEE), 120
+    thresholds = [threshold_by(rule, *drawn(seed, grid)) for seed in range(n_runs)]
+    given = [threshold for threshold in thresholds if np.isfinite(threshold)]
+    assert len(given) > 0.9 * n_runs
+    assert sum(true_precision(threshold, grid) < 0.8 for threshold in given) <= binom.ppf(0.999, n_runs, 0.2)
+
+
+def test_the_plain_rule_breaks_it_more_often():
+    thresholds = [threshold_by(parse_rule("precision>=0.8"), *drawn(seed)) for seed in range(100)]
+    assert sum(true_precision(threshold) < 0.8 for threshold in thresholds) > binom.ppf(0.999, 100, 0.2)
+
+
+def test_a_guarantee_has_a_higher_threshold_than_the_plain_rule_and_says_its_rule():
+    y, scores = drawn(0)
+    choice = choose_threshold(y, scores, GUARANTEE)
+    assert choice.threshold > choose_threshold(y, scores, "precision>=0.8").threshold
+    assert f"by {GUARANTEE}: " in str(choice)
+
+
+def test_more_confidence_never_lowers_the_threshold():
+    y, scores = drawn(1)
+    rules = [f"precision>=0.8 with {percent}%" for percent in (60, 80, 95, 99)]
+    thresholds = [choose_threshold(y, scores, rule).threshold for rule in rules]
+    assert thresholds == sorted(thresholds)
+
+
+def test_the_fewest_alerts_give_it_if_all_are_right():
+    fewest = parse_rule("precision>=0.9 with 95%").fewest
+    scores = -np.arange(1000.0)
+    assert choose_threshold(scores > -fewest, scores, "precision>=0.9 with 95%").alerts.n_alerts >= fewest
+    with pytest.raises(UnreachableRuleError, match=f"at least {fewest} alerts, all of them right"):
+        choose_threshold(scores > -fewest + 1, scores, "precision>=0.9 with 95%")
+
+
+def test_without_it_the_error_says_how_many_more_rows_would_do():
+    y, scores = drawn(2)
+    with pytest.raises(UnreachableRuleError, match=r"About [\d,]+ more rare rows \(in [\d,]+ more rows like these\)"):
+        choose_threshold(y, scores, "precision>=0.97 with 99%")
+
+
+def test_where_no_threshold_is_precise_enough_more_rows_would_not_help():
+    rng = np.random.default_rng(0)
+    y, scores = rng.random(5000) < 0.05, np.arange(5000) % 10
+    with pytest.raises(UnreachableRuleError, match=r"The highest precision is 0\.0\d+.*more rows would not help"):
+        choose_threshold(y, scores, GUARANTEE)
+
+
+@pytest.mark.parametrize(
+    ("rule", "complaint"),
+    [
+        ("precision>=1 with 95%", "A precision of 1 cannot be guaranteed"),
+        ("precision>=0.9 with 100%", "must be from 50% to below 100%"),
+        ("precision>=0.9 with 0.95%", "must be from 50% to below 100%"),
+        ("precision>=90 with 95%", "A precision must be between 0 and 1"),
+    ],
+)
+def test_a_promise_that_nobody_can_keep_is_refused(rule, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        parse_rule(rule)
+
+
+def test_a_guarantee_on_the_training_rows_is_refused():
+    y, scores = drawn(3)
+    X = scores[:, None]
+    model = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit(X, y.astype(int))
+    with pytest.raises(ValueError, match="needs rows that the model was not trained on"):
+        make_report(model, X, y.astype(int), threshold=GUARANTEE)
+
+
+@pytest.mark.parametrize("rule", [GUARANTEE, "alerts<=5/day", "a: precision>=0.5, b"])
+def test_a_scorer_cannot_have_a_rule_about_all_rows(rule):
+    with pytest.raises(ValueError, match="A scorer sees one threshold and a part of the rows"):
+        threshold_scorer(rule)
