@@ -11,6 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from selfpaced.ensembles import AveragingEnsemble, bases_of
 from selfpaced.model import RecipeResult, feature_names_of
 from selfpaced.monitoring import Reference
+from selfpaced.persistence.record import TrainingRecord
 from selfpaced.storage import versions_for
 from selfpaced.tables import Schema
 
@@ -87,7 +88,8 @@ class ModelCard:
     snapshot : str | None, default=None
         The version of the lake table that it was trained on, if it was one.
     classes, class_counts
-        The labels in sorted order, and the number of training rows of each.
+        The labels in sorted order, and the number of training rows of each. For a model that was trained elsewhere and
+        adopted, the number of the rows that it was adopted with, unless the caller stated others.
     rounds : tuple[RoundSummary, ...]
         A summary of each round, or of each member if there are no notes of rounds.
     metrics, notes
@@ -100,6 +102,8 @@ class ModelCard:
         The results of the recipes, for a model that chose among several.
     reference : Reference | None, default=None
         The distribution of rows and scores when the model was judged, for monitoring.
+    record : TrainingRecord | None, default=None
+        The data, the command and the author of the training, and the models that this one replaced, if they are known.
 
     See Also
     --------
@@ -140,6 +144,7 @@ class ModelCard:
     format_version: int = FORMAT_VERSION
     recipes: tuple[RecipeResult, ...] = ()
     reference: Reference | None = None
+    record: TrainingRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +154,7 @@ class Said:
     metrics: Mapping[str, Any] | None = None
     notes: str | None = None
     reference: Reference | None = None
+    record: TrainingRecord | None = None
 
 
 def card_of(model: Any, storage: str, said: Said) -> ModelCard:
@@ -177,6 +183,7 @@ def card_of(model: Any, storage: str, said: Said) -> ModelCard:
         recipes=tuple(model.recipes_),
         snapshot=trained_on.snapshot,
         reference=said.reference,
+        record=said.record,
     )
 
 

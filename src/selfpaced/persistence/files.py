@@ -31,6 +31,7 @@ from selfpaced.persistence.card import (
     kind_of,
     read_as,
 )
+from selfpaced.persistence.record import TrainingRecord, model_id
 
 CARD = "selfpaced.json"
 PICKLE = "model.joblib"  # the name of a pickled model in the archive; skops has its own names for its parts
@@ -83,6 +84,7 @@ def save_model(
     notes: str | None = None,
     allow: str | Sequence[str] = (),
     reference: Reference | None = None,
+    record: TrainingRecord | None = None,
 ) -> storage.Place:
     """Save a fitted ensemble, or a model around one, in one file, with a card that describes it.
 
@@ -107,6 +109,8 @@ def save_model(
         Names of further types that you trust, such as "mypackage.MyClassifier".
     reference : Reference, default=None
         The result of `selfpaced.monitoring.make_reference` for held-out rows, for monitoring.
+    record : TrainingRecord, default=None
+        The record of the training, which the commands write.
 
     Returns
     -------
@@ -134,7 +138,7 @@ def save_model(
     """
     place = storage.located(path)
     _check_ending(place, format)
-    said = Said(metrics, notes, reference)
+    said = Said(metrics, notes, reference, record)
     return storage.write_whole(place, model_bytes(model, format, said, allow), ModelFileError)
 
 
@@ -269,10 +273,20 @@ def load_model(path: storage.AnyPath, *, allow: str | Sequence[str] = (), truste
 
 def load_ensemble(path: storage.AnyPath) -> AveragingEnsemble:
     """Load an ensemble for a command. A model around an ensemble is refused."""
-    model = load_model(path)
+    return _ensemble(load_model(path), storage.shown(path))
+
+
+def read_ensemble(content: bytes, name: str) -> tuple[ModelCard, AveragingEnsemble]:
+    """The card and the ensemble of a file's content, for a service. `name` is the name of the file in messages."""
+    with storage.opened(io.BytesIO(content), name) as archive:
+        card = card_in(archive, name)
+    return card, _ensemble(read_model(io.BytesIO(content), name), name)
+
+
+def _ensemble(model: Any, name: str) -> AveragingEnsemble:
     if not isinstance(model, AveragingEnsemble):
         raise ModelFileError(
-            f"{storage.shown(path)} holds a {kind_of(model)}. Commands need an ensemble that `selfpaced train` wrote. "
+            f"{name} holds a {kind_of(model)}. Commands need an ensemble that `selfpaced train` wrote. "
             "Use this model in Python: load_model(path).predict(X)."
         )
     return model
@@ -310,6 +324,12 @@ def read_card(path: storage.AnyPath) -> ModelCard:
     """
     with storage.opened(_source(path), storage.shown(path)) as archive:
         return card_in(archive, storage.shown(path))
+
+
+def id_of_file(path: storage.AnyPath) -> str:
+    """The id of the model in a file."""
+    source = _source(path)
+    return model_id(source.read_bytes() if isinstance(source, Path) else source.getvalue())
 
 
 def trusted_types() -> list[str]:

@@ -1,5 +1,7 @@
 """What a report says of a model. The only module of the report that reads models."""
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +10,11 @@ from numpy.typing import NDArray
 
 from selfpaced.callbacks import Round
 from selfpaced.ensembles import AveragingEnsemble, bases_of
+from selfpaced.exceptions import NewCategoryWarning
 from selfpaced.explaining import is_blend
 from selfpaced.metrics import aucprc
 from selfpaced.model import TrainedOn
+from selfpaced.reasons import Reason
 from selfpaced.report.html import shortened
 from selfpaced.storage import versions_of as installed
 
@@ -91,6 +95,18 @@ def rounds_of(model: Any) -> list[Round]:
     return rounds or [Round(number, None, {}, n, 0.0, 0.0, 0.0, None) for number, n in enumerate(n_rows, 1)]
 
 
+def gives_reasons(model: Any) -> bool:
+    """Whether a model is an ensemble that knows what common rows are like."""
+    return isinstance(model, AveragingEnsemble) and model.model_.usual is not None
+
+
+def reasons_of(model: Any, rows: Any, top: int) -> Sequence[Sequence[Reason]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NewCategoryWarning)  # the scores of these rows have warned of them
+        found: Sequence[Sequence[Reason]] = model.reasons(rows, top)
+    return found
+
+
 def recipes_of(model: Any) -> tuple[RecipeFacts, ...]:
     """The recipes that a model was chosen from, those with the largest weight first."""
     found = [
@@ -139,7 +155,11 @@ def model_facts(model: Any, y_train: Any) -> ModelFacts:
     if y_train is not None:
         counts = dict(zip(*(part.tolist() for part in np.unique(np.asarray(y_train), return_counts=True)), strict=True))
     else:
-        counts = {} if known is None else dict(sorted(known.counts.items(), key=lambda counted: counted[1]))
+        # The training rows of a model that was trained elsewhere are not known.
+        is_known = known is not None and getattr(ensemble, "n_training_rows_", None) != []
+        counts = (
+            {} if known is None or not is_known else dict(sorted(known.counts.items(), key=lambda counted: counted[1]))
+        )
     return ModelFacts(
         kind=" → ".join(type(step).__name__ for step in _steps(model)),
         base=type(members[0]).__name__ if "estimator" in parameters and members else "",

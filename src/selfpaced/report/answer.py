@@ -8,13 +8,15 @@ from typing import Any
 
 from selfpaced.report import html
 from selfpaced.report.about import ModelFacts, RecipeFacts
+from selfpaced.report.alerts import Alert
 from selfpaced.report.course import Course
 from selfpaced.report.data import DataFacts, SuspectFacts
+from selfpaced.report.groups import GroupedFacts
 from selfpaced.report.html import Bar, Html, between, decimals, percent, plural, threshold_text, whole
 from selfpaced.report.importance import Importances
 from selfpaced.report.learning import Learning
 from selfpaced.report.quality import Calibration, RankingFacts
-from selfpaced.report.thresholds import NO_ALERTS, Chosen, RowByRow, Thresholds
+from selfpaced.report.thresholds import NO_ALERTS, Chosen, RowByRow, Thresholds, ZoneFacts
 from selfpaced.thresholds import CONFIDENCE, cost_text, headline_parts, of_hundred, rows_where, share_interval
 
 
@@ -55,10 +57,13 @@ class Facts:
     recipes: tuple[RecipeFacts, ...]
     importances: Importances | None
     suspects: SuspectFacts
+    alerts: tuple[Alert, ...]
     data: DataFacts | None
     course: Course | None = None
     decision: RowByRow | None = None
     cautions: tuple[str, ...] = ()
+    zones: tuple[ZoneFacts, ...] | None = None
+    by_group: GroupedFacts | None = None
 
     def to_json(self) -> str:
         return json.dumps(_finite(asdict(self)), allow_nan=False, indent=1, ensure_ascii=False)

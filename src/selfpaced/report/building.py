@@ -11,15 +11,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.monitoring import Reference
 from selfpaced.report import about
+from selfpaced.report.alerts import alert_facts
 from selfpaced.report.answer import Case, Facts
 from selfpaced.report.course import course_facts
 from selfpaced.report.data import data_facts, suspect_facts
+from selfpaced.report.groups import group_facts
 from selfpaced.report.importance import importance_facts
 from selfpaced.report.learning import learning_facts
 from selfpaced.report.page import Report
 from selfpaced.report.quality import calibration_facts, ranking_facts
-from selfpaced.report.thresholds import decision_facts, rule_for, threshold_facts
-from selfpaced.thresholds import Rule, Sweep, ThresholdChoice, amounts_of, choice_from, sweep_of
+from selfpaced.report.thresholds import decision_facts, rule_for, threshold_facts, zone_facts
+from selfpaced.thresholds import (
+    Rule,
+    Sweep,
+    ThresholdChoice,
+    ZoneLimits,
+    amounts_of,
+    choice_from,
+    period_of,
+    periods_for,
+    refuse_training_rows,
+    sweep_of,
+)
 
 
 class ReportOptions(TypedDict, total=False):
@@ -34,10 +47,13 @@ class ReportOptions(TypedDict, total=False):
     title: str | None
     target: str | None
     times: Any
+    timezone: str | None
     decide: str | None
     decide_columns: Mapping[str, Any] | None
     reference: Reference | None
     cautions: Sequence[str]
+    groups: Any
+    groups_name: str
 
 
 def make_report(
@@ -55,10 +71,13 @@ def make_report(
     title: str | None = None,
     target: str | None = None,
     times: Any = None,
+    timezone: str | None = None,
     decide: str | None = None,
     decide_columns: Mapping[str, Any] | None = None,
     reference: Reference | None = None,
     cautions: Sequence[str] = (),
+    groups: Any = None,
+    groups_name: str | None = None,
 ) -> Report:
     """Report on a fitted model, by rows that it was not trained on.
 
@@ -90,7 +109,9 @@ def make_report(
     target : str, default=None
         The name of the column of labels. By default the name of `y`, or the one that `fit_table` read.
     times : array-like of shape (n_rows,), default=None
-        The time of each row, as dates or numbers, for figures over time.
+        The time of each row, as dates or numbers, for figures over time, and for a rule such as "alerts<=200/day".
+    timezone : str, default=None
+        The time zone of the days, such as "Europe/Berlin"; by default UTC.
     decide : str, default=None
         A rule that decides row by row, such as "p*amount>5", to compare it with the threshold. The scores must be
         probabilities.
@@ -101,6 +122,11 @@ def make_report(
         columns is measured from it if there is no X_train.
     cautions : sequence of str, default=()
         Sentences about the model or the rows that a reader must know before the figures. They are at the top.
+    groups : array-like of shape (n_rows,), default=None
+        A group of each row, such as a region, for figures by group. It need not be a feature. Numbers and dates are cut
+        into five ranges with about as many rows each.
+    groups_name : str, default=None
+        The name of the groups; by default that of a pandas series, or "group".
 
     Returns
     -------
@@ -145,10 +171,13 @@ def make_report(
         title=title,
         target=target or getattr(y, "name", None),
         times=times,
+        timezone=timezone,
         decide=decide,
         decide_columns=decide_columns,
         reference=reference,
         cautions=cautions,
+        groups=groups,
+        groups_name=groups_name or "",
     )
 
 
@@ -164,6 +193,7 @@ def report_of_scores(
     stage_scores: Sequence[float] | None = None,
     choice: ThresholdChoice | None = None,
     sweep: Sweep | None = None,
+    zones: ZoneLimits | None = None,
     **options: Unpack[ReportOptions],
 ) -> Report:
     """Report from labels and scores, for rows that do not fit into memory.
@@ -188,14 +218,16 @@ def report_of_scores(
         The features of some training rows.
     stage_scores : sequence of float, default=None
         The AUCPRC on these rows after each member. By default those on the eval_set of the fit, if it had one.
-    y_train, ids, threshold, costs, amounts, dropped, title, target, times : optional
+    y_train, ids, threshold, costs, amounts, dropped, title, target, times, timezone : optional
         As for `make_report`.
-    decide, decide_columns, reference, cautions : optional
+    decide, decide_columns, reference, cautions, groups, groups_name : optional
         As for `make_report`. The columns of the rule are by default those of the sample.
     choice : ThresholdChoice, default=None
         The result of `choose_threshold` on these rows, if it is known. It replaces `threshold`, and is not repeated.
     sweep : Sweep, default=None
         The alerts at every threshold of these rows, `selfpaced.thresholds.sweep_of`, if they have been counted.
+    zones : ZoneLimits, default=None
+        Zones that were chosen on other rows, to show their figures on these.
 
     Returns
     -------
@@ -225,16 +257,29 @@ def report_of_scores(
     if choice is not None and threshold is not None:
         raise ValueError("The threshold is given twice, by threshold and by choice. Omit one of them.")
     wanted = choice or rule_for(threshold, costs, amounts is not None)
-    counts = sweep or sweep_of(is_case, values, None if amounts is None else amounts_of(amounts, is_case))
-    thresholds = threshold_facts(counts, choice_from(counts, wanted) if isinstance(wanted, Rule) else wanted, costs)
+    times, zone = options.get("times"), options.get("timezone")
+    known, counts = None if model is None else about.trained_on(model), sweep
+    if isinstance(wanted, Rule) and known is not None:
+        trained = known.class_counts[known.score_column], sum(known.class_counts)
+        refuse_training_rows(wanted, trained, (int(is_case.sum()), is_case.size))
+    if counts is None:
+        periods = None
+        if isinstance(wanted, Rule) and period_of(wanted) is not None:
+            periods = periods_for(wanted, times, is_case.size, zone)
+        counts = sweep_of(is_case, values, None if amounts is None else amounts_of(amounts, is_case), periods)
+    suggested = choice_from(counts, wanted) if isinstance(wanted, Rule) else wanted
+    thresholds = threshold_facts(counts, suggested, costs)
+    rule = None if isinstance(suggested, float) else suggested.rule
+    limits = zones if isinstance(suggested, float) else suggested.zones or zones
     rows, names = _checked_sample(sample, sample_rows, is_case.size), _checked_ids(options.get("ids"), is_case.size)
-    importances, known = None, None if model is None else about.trained_on(model)
+    importances = None
     if model is not None and sample is not None:
         column = about.score_column(model, pos_label)
         importances = importance_facts(model, sample, is_case if rows is None else is_case[rows], column)
     important = importances.names if importances else ()
     at, decide = thresholds.values[thresholds.suggested], options.get("decide")
-    reference = options.get("reference")
+    reference, groups = options.get("reference"), options.get("groups")
+    groups_name = options.get("groups_name") or str(getattr(groups, "name", None) or "group")
     label = pos_label.item() if isinstance(pos_label, np.generic) else pos_label
     target = options.get("target") or (None if known is None else known.target)
     facts = Facts(
@@ -252,12 +297,15 @@ def report_of_scores(
         recipes=() if model is None else about.recipes_of(model),
         importances=importances,
         suspects=suspect_facts(is_case, values, names, sample, rows, important),
+        alerts=alert_facts(model, is_case, values, at, names, sample, rows),
         data=None if sample is None else data_facts(sample, train_sample, options.get("dropped"), important, reference),
-        course=course_facts(options.get("times"), is_case, values, at),
+        course=course_facts(times, is_case, values, at, rule, zone),
+        zones=None if limits is None else zone_facts(limits, is_case, values),
         decision=None
         if decide is None
         else decision_facts(decide, is_case, values, at, options.get("decide_columns"), sample),
         cautions=tuple(options.get("cautions", ())),
+        by_group=None if groups is None else group_facts(groups, groups_name, is_case, values, at),
     )
     return Report(facts)
 

@@ -12,6 +12,7 @@ from selfpaced.monitoring import figure_at
 from selfpaced.report import html
 from selfpaced.report.html import Frame, Html, Point, decimals, moment_text, percent, plural, whole
 from selfpaced.tables import PERIODS, Moments, checked_moments, periods_of
+from selfpaced.thresholds import AlertsPerPeriod, Rule, best_rows, period_of
 
 FEWEST_PERIODS, MOST_PERIODS = 6, 60
 N_PARTS = 20  # of times that are numbers
@@ -27,6 +28,8 @@ class PeriodFacts:
     expected: float
     n_alerts: int
     found: int
+    n_best: int | None = None  # the best rows of the period, as many as the rule allows, and the rare ones among them
+    found_best: int | None = None
 
     @property
     def precision(self) -> float | None:
@@ -36,6 +39,14 @@ class PeriodFacts:
     def recall(self) -> float | None:
         return self.found / self.n_cases if self.n_cases else None
 
+    @property
+    def precision_best(self) -> float | None:
+        return self.found_best / self.n_best if self.n_best and self.found_best is not None else None
+
+    @property
+    def recall_best(self) -> float | None:
+        return self.found_best / self.n_cases if self.n_cases and self.found_best is not None else None
+
 
 @dataclass(frozen=True)
 class Course:
@@ -43,43 +54,58 @@ class Course:
 
     period: str
     periods: tuple[PeriodFacts, ...]
+    timezone: str | None = None  # None for UTC
+    budget: float | None = None  # the most alerts of a period, by the rule
 
 
 def course_facts(
-    times: Any, is_case: NDArray[np.bool_], scores: NDArray[np.floating], threshold: float
+    times: Any,
+    is_case: NDArray[np.bool_],
+    scores: NDArray[np.floating],
+    threshold: float,
+    rule: Rule | None = None,
+    timezone: str | None = None,
 ) -> Course | None:
-    """The figures of each period; None if all rows have the same time."""
+    """The figures of each period; None if all rows have the same time. A rule may say which periods."""
     if times is None:
         return None
     moments = checked_moments(times)
     if moments.size != is_case.size:
         raise ValueError(f"times must have a value for each row: there are {is_case.size}; got {moments.size}.")
-    period, names, numbers = _divided(moments)
-    if len(names) < 2:
+    asked = None if rule is None else period_of(rule)
+    period, names, numbers = _divided(moments, timezone) if asked is None else _by_period(moments, asked, timezone)
+    if len(names) < 2 and asked is None:
         return None
-    alerts = scores >= threshold
+    alerts, budget = scores >= threshold, rule.alerts if isinstance(rule, AlertsPerPeriod) else None
     sums = [
         np.bincount(numbers, weights=values, minlength=len(names)).tolist()
         for values in (np.ones(is_case.size), is_case, scores, alerts, alerts & is_case)
     ]
-    return Course(
-        period,
-        tuple(
-            PeriodFacts(name, int(n_rows), int(n_cases), total, int(n_alerts), int(found))
-            for name, n_rows, n_cases, total, n_alerts, found in zip(names, *sums, strict=True)
-        ),
+    best: list[list[Any]] = [[None] * len(names)] * 2
+    if budget is not None:
+        chosen = best_rows(scores, int(budget), periods=numbers)
+        best = [np.bincount(numbers[some], minlength=len(names)).tolist() for some in (chosen, chosen & is_case)]
+    periods = tuple(
+        PeriodFacts(name, int(n_rows), int(n_cases), total, int(n_alerts), int(found), *of_best)
+        for name, n_rows, n_cases, total, n_alerts, found, *of_best in zip(names, *sums, *best, strict=True)
     )
+    return Course(period, periods, timezone, budget)
 
 
-def _divided(moments: Moments) -> tuple[str, list[str], NDArray[np.intp]]:
+def _by_period(moments: Moments, period: str, timezone: str | None) -> tuple[str, list[str], NDArray[np.intp]]:
+    names, numbers = np.unique(periods_of(moments, period, timezone), return_inverse=True)
+    return period, [moment_text(name) for name in names], numbers.astype(np.intp)
+
+
+def _divided(moments: Moments, timezone: str | None = None) -> tuple[str, list[str], NDArray[np.intp]]:
     """The kind of period, the names of the periods, and the number of each row's period. Long periods are preferred."""
     if moments.dtype.kind == "M":
-        for period in reversed(PERIODS):
-            names, numbers = np.unique(periods_of(moments, period), return_inverse=True)
-            if names.size >= FEWEST_PERIODS or period == PERIODS[0]:
+        for kind in reversed(PERIODS):
+            period, names, numbers = _by_period(moments, kind, timezone)
+            if len(names) >= FEWEST_PERIODS or kind == PERIODS[0]:
                 break
-        if names.size <= MOST_PERIODS:
-            return period, [moment_text(name) for name in names], numbers.astype(np.intp)
+        if len(names) <= MOST_PERIODS:
+            return period, names, numbers
     ends = np.linspace(moments.astype(np.float64).min(), moments.astype(np.float64).max(), N_PARTS + 1)
     numbers = np.clip(np.searchsorted(ends, moments.astype(np.float64), side="right") - 1, 0, N_PARTS - 1)
     used, numbers = np.unique(numbers, return_inverse=True)
@@ -226,13 +252,41 @@ PERIOD_COLUMNS: html.Columns = {
 }
 
 
+# Beside them if the rule is a budget: the best rows of each period, as many as the budget allows.
+WITHIN_BUDGET: Followed = (
+    (
+        "Precision and recall within the budget",
+        {"precision": "precision_best", "recall": "recall_best"},
+        1.0,
+        "Of the best rows of each period, as many as the budget allows. Among equal scores, the first are taken.",
+    ),
+)
+BUDGET_COLUMNS: html.Columns = {
+    "Within the budget": ("n_best", whole),
+    "Right within": ("found_best", whole),
+    "Precision within": ("precision_best", percent),
+    "Recall within": ("recall_best", percent),
+}
+
+
 def course(found: Course) -> html.Section:
-    n_periods = plural(len(found.periods), "period")
+    n_periods, by_budget = plural(len(found.periods), "period"), found.budget is not None
+    zone = found.timezone or "UTC"
     return html.section(
         "course",
         "Over time",
         "Over time",
-        html.lead(f"The rows of this report by {found.period}, in UTC: {n_periods}."),
-        html.columns(followed(FOLLOWED, {one.name: one for one in found.periods})),
-        html.unfolding("All periods", html.records(PERIOD_COLUMNS, found.periods)),
+        html.lead(f"The rows of this report by {found.period}, in {zone}: {n_periods}."),
+        html.lead(
+            f"A budget of {found.budget:g} alerts per {found.period} can be kept in two ways: by the threshold, which "
+            "no period of these rows exceeds, or by the best rows of each period, whatever their scores."
+        )
+        if by_budget
+        else None,
+        html.columns(
+            followed((*FOLLOWED, *WITHIN_BUDGET) if by_budget else FOLLOWED, {one.name: one for one in found.periods})
+        ),
+        html.unfolding(
+            "All periods", html.records({**PERIOD_COLUMNS, **(BUDGET_COLUMNS if by_budget else {})}, found.periods)
+        ),
     )

@@ -7,14 +7,16 @@ from hashlib import sha256
 from html import escape
 
 from selfpaced.report import html
+from selfpaced.report.alerts import list_of_alerts
 from selfpaced.report.answer import Facts, answer, making, recipes
 from selfpaced.report.course import course
 from selfpaced.report.data import data, suspects
+from selfpaced.report.groups import by_group
 from selfpaced.report.html import Html, Section
 from selfpaced.report.importance import importance
 from selfpaced.report.learning import learning
 from selfpaced.report.quality import calibration, ranking
-from selfpaced.report.thresholds import decision, explorer
+from selfpaced.report.thresholds import decision, explorer, zones
 from selfpaced.storage import AnyPath, Place, located, write_whole
 
 
@@ -62,13 +64,16 @@ class Report:
         sections = [
             answer(facts),
             explorer(facts.thresholds, facts.ranking, facts.case.rows),
+            zones(facts.zones) if facts.zones else None,
             decision(facts.decision) if facts.decision else None,
             course(facts.course) if facts.course else None,
+            by_group(facts.by_group) if facts.by_group else None,
             ranking(facts.ranking, alerts),
             calibration(facts.calibration, *counts, calibrated_by) if facts.calibration else None,
             learning(facts.learning) if facts.learning else None,
             recipes(facts.recipes) if facts.recipes else None,
             importance(facts.importances) if facts.importances else None,
+            list_of_alerts(facts.alerts) if facts.alerts else None,
             suspects(facts.suspects, facts.case.rows),
             data(facts.data, facts.n_rows) if facts.data else None,
             making(facts),

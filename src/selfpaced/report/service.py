@@ -1,6 +1,7 @@
 """The pages about a model in service: of monitoring, and of a backtest."""
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from selfpaced.backtesting import Budget, FoldResult, RollingTimeSplit
@@ -161,8 +162,36 @@ def backtest_page(
         _reached(folds, courses, _tested_by(folds, rolling, budget, decide)),
         _course_of_folds(folds),
         html.section("folds", "Folds", "All folds", html.records(FOLD_COLUMNS, folds)),
+        None if budget is None else _by_period(folds, budget),
     ]
     return assembled(f"Backtest of {target}", sections)
+
+
+BUDGET_COLUMNS: html.Columns = {
+    "Begins": ("begin", moment_text),
+    "Base": ("model", str),
+    "Rows": ("n_rows", whole),
+    "Rare": ("n_rare", whole),
+    "Alerts": ("alerts", whole),
+    "Right": ("found", whole),
+    "Precision": ("precision", percent),
+    "Recall": ("recall", percent),
+}
+
+
+def _by_period(folds: Sequence[FoldResult], budget: Budget) -> html.Section:
+    """The alerts of each day, or of another period, within the budget."""
+    rows = [SimpleNamespace(**row) for one in folds for row in one.period_rows()]
+    return html.section(
+        "periods",
+        f"By {budget.per}",
+        f"The budget by {budget.per}",
+        html.lead(
+            f"The best {plural(budget.top, 'row')} of each {budget.per}. Of rows with the same score, the first are "
+            f"taken; a {budget.per} with fewer rows has fewer alerts."
+        ),
+        html.unfolding("All periods", html.records(BUDGET_COLUMNS, rows)),
+    )
 
 
 COURSE_COLUMNS: html.Columns = {
@@ -173,6 +202,7 @@ COURSE_COLUMNS: html.Columns = {
     "Found": ("n_rare", whole),
     "Alerts": ("alerts", whole),
     "Precision": ("precision", percent),
+    "Recall": ("recall", percent),
     "Group precision": ("group_precision", percent),
     "Cost": ("cost", cost_text),
     "Without alerts": ("cost_without", cost_text),
@@ -243,6 +273,7 @@ def _course_of_folds(folds: Sequence[FoldResult]) -> html.Section:
         ("AUCPRC", series("aucprc"), 1.0, _AUCPRC),
         ("Rare rows expected and found", expected, None, _EXPECTED),
         ("Precision within the budget", series("precision"), 1.0, _BUDGET),
+        ("Recall within the budget", series("recall"), 1.0, _FOUND),
         ("Group precision", series("group_precision"), 1.0, _GROUPS),
         ("Cost", costs, None, _COST),
     ]
@@ -253,6 +284,7 @@ def _course_of_folds(folds: Sequence[FoldResult]) -> html.Section:
 _AUCPRC = "Measured on rows after all training rows and after the delay. A fold without rare rows has no AUCPRC."
 _EXPECTED = "The sum of the calibrated probabilities in each fold, and the number of rare rows."
 _BUDGET = "The share of rare rows among the alerts: the rows with the highest scores of each period, up to the budget."
+_FOUND = "The share of the rare rows that are among these alerts."
 _GROUPS = "The share of groups with a rare row among the best groups of each period. A group is ranked by its best row."
 _COST = "The cost of alerts and missed rare rows, decided row by row, and the cost without any alerts."
 FOLD_COLUMNS: html.Columns = {
@@ -265,6 +297,7 @@ FOLD_COLUMNS: html.Columns = {
     "Expected": ("reached.expected", lambda value: decimals(value, 1)),
     "AUCPRC": ("reached.aucprc", decimals),
     "Precision": ("reached.precision", decimals),
+    "Recall": ("reached.recall", decimals),
     "Group precision": ("reached.group_precision", decimals),
     "Cost": ("reached.cost", cost_text),
     "Note": ("note", str),

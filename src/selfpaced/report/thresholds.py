@@ -14,7 +14,17 @@ from selfpaced.metrics import Alerts
 from selfpaced.report import html
 from selfpaced.report.html import between, decimals, percent, plural, threshold_text, whole
 from selfpaced.report.quality import MOST_POINTS, RankingFacts, precision_recall_curve, spread
-from selfpaced.thresholds import Costs, Interval, LowestCost, Rule, Sweep, ThresholdChoice, cost_text, share_interval
+from selfpaced.thresholds import (
+    Costs,
+    Interval,
+    LowestCost,
+    Rule,
+    Sweep,
+    ThresholdChoice,
+    ZoneLimits,
+    cost_text,
+    share_interval,
+)
 
 DEFAULT_COSTS = Costs(1.0, 10.0)
 NO_ALERTS = "No row scores high enough for an alert."
@@ -122,6 +132,26 @@ class RowByRow:
     row_by_row: Decided
     by_threshold: Decided
     no_alert: Decided
+
+
+@dataclass(frozen=True)
+class ZoneFacts:
+    """The rows of a zone, the rare rows among them, and the interval of its precision."""
+
+    name: str
+    lowest: float | None  # the lowest score of the zone; None for the last
+    n_rows: int
+    n_rare: int
+    precision: float | None
+    recall: float | None
+    interval: Interval
+
+
+def zone_facts(limits: ZoneLimits, is_case: NDArray[np.bool_], scores: NDArray[Any]) -> tuple[ZoneFacts, ...]:
+    return tuple(
+        ZoneFacts(one.name, lowest, one.n_rows, one.n_rare, one.precision, one.recall, one.interval)
+        for one, lowest in zip(limits.figures(is_case, scores), [*limits.thresholds, None], strict=True)
+    )
 
 
 def rule_for(threshold: float | str | Rule | None, costs: Any, by_amount: bool) -> Rule | float:
@@ -258,6 +288,30 @@ def explorer(thresholds: Thresholds, ranking: RankingFacts, rare_rows: str) -> h
         "bestF1": max(range(len(every)), key=lambda place: (float(thresholds.alerts(place).f1), place)),
     }
     return html.section("explorer", "Threshold", "Choose a threshold", filled, html.json_script("explorer-data", data))
+
+
+ZONE_COLUMNS: html.Columns = {
+    "Zone": ("name", html.named),
+    "Lowest score": ("lowest", threshold_text),
+    "Rows": ("n_rows", whole),
+    "Rare rows": ("n_rare", whole),
+    "Share that is rare": ("precision", percent),
+    "90% interval": ("interval", between),
+    "Of all rare rows": ("recall", percent),
+}
+
+
+def zones(found: tuple[ZoneFacts, ...]) -> html.Section:
+    return html.section(
+        "zones",
+        "Zones",
+        "Zones",
+        html.lead(
+            f"The rows by zone, from the highest scores down. Rows in all zones but {found[-1].name!r} are alerts, and "
+            "the threshold above is the lowest score of an alert."
+        ),
+        html.records(ZONE_COLUMNS, found),
+    )
 
 
 DECIDED_COLUMNS: html.Columns = {

@@ -1,5 +1,6 @@
 """Tables: every source of rows that a user can name, split into minority rows and majority pools."""
 
+from selfpaced.tables.digest import RowsDigest, digest_of
 from selfpaced.tables.frames import (
     NewCategories,
     as_trained,
@@ -27,6 +28,7 @@ from selfpaced.tables.labels import (
 from selfpaced.tables.memory import (
     KINDS,
     PANDAS,
+    ColumnReader,
     InMemoryTable,
     LabelledTable,
     float_array,

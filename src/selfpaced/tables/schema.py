@@ -250,7 +250,10 @@ def _number(column: Column, array: Any) -> Any:
     if pa.types.is_decimal(array.type) or pa.types.is_float16(array.type):
         array = array.cast(pa.float64())
     if pa.types.is_floating(wanted):
-        return array.cast(wanted, safe=False)  # large whole numbers are rounded, as they were in training
+        fitting = array.cast(wanted, safe=False)  # large whole numbers are rounded, as they were in training
+        if wanted == pa.float32() != array.type and pc.any(pc.is_inf(fitting)).as_py():
+            raise ValueError("they are not all within the range of 32 bits.")
+        return fitting
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     to_booleans = pa.types.is_boolean(wanted) and not pa.types.is_boolean(array.type)
