@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import StateError, warn
-from selfpaced.storage import whole_file
+from selfpaced.storage import lock_file, whole_file
 
 Numbers = NDArray[np.int64]
 Record = tuple[dict[str, Any], Numbers]
@@ -185,14 +185,7 @@ def _locked(path: Path) -> FileIO:
     """An open file that this process alone holds. The operating system releases it when the process ends."""
     file = FileIO(path, "a", opener=_private)
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(file)
     except OSError as error:
         file.close()
         raise StateError(

@@ -2,6 +2,7 @@
 
 from selfpaced.predicting.rows import RowScorer
 from selfpaced.predicting.tables import (
+    Beside,
     RowsDone,
     ScoringOptions,
     TableEvaluation,
@@ -15,3 +16,4 @@ from selfpaced.predicting.tables import (
     write_decided,
     write_scores,
 )
+from selfpaced.predicting.together import ReadRow, read_row, score_arrow, score_together

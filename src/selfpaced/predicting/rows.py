@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import pa
 from selfpaced.model import Model, RowReader, number_type, whole_range
+from selfpaced.reasons import Groups, Reason, reasons_of
 from selfpaced.scoring import LARGEST_WHOLE, CodedRows, without_library
 from selfpaced.tables import OFFSET, Column, InMemoryTable, date_pattern, is_missing, moment_of
 
@@ -130,6 +131,9 @@ class ArrayRow:
     def __init__(self, reader: RowReader) -> None:
         self._reader = reader
 
+    def values_by_name(self, row: Any) -> None:
+        """None: the features have no names."""
+
     def __call__(self, row: Any) -> InMemoryTable:
         if isinstance(row, Mapping):
             raise TypeError(
@@ -200,10 +204,7 @@ class NamedRow:
         try:
             numbers = np.array([read(values[column]) for column, read in self._features])
         except KeyError as error:
-            raise ValueError(
-                f"The row has no value for {error.args[0]!r}, which the model was trained with. Give None if the value "
-                "is missing."
-            ) from None
+            raise _no_value(error.args[0]) from None
         except (UnusualValueError, TypeError):
             return self._by_frame(values)
         if self._reader.numbers_only:
@@ -217,6 +218,11 @@ class NamedRow:
         rows = CodedRows(numbers[:, np.newaxis], categories, lambda: self._reader(self._frame(values)).span(0, 1))
         return InMemoryTable(rows)
 
+    def values_by_name(self, row: Any) -> dict[str, list[Any]]:
+        """The values of a row as columns of one row."""
+        values = row if isinstance(row, Mapping) else self._by_name(row)
+        return {name: [values[name]] for name in self._columns}
+
     def _by_name(self, row: Any) -> Mapping[str, Any]:
         values = list(row)
         if len(values) != len(self._columns):
@@ -225,6 +231,9 @@ class NamedRow:
 
     def _by_frame(self, values: Mapping[str, Any]) -> InMemoryTable:
         """The row as `predict_proba` reads it. A value that does not even fit a frame is refused with its column."""
+        for name in self._columns:
+            if name not in values:
+                raise _no_value(name)
         frame = self._frame(values)
         try:
             return self._reader.coded(frame)
@@ -247,6 +256,12 @@ class NamedRow:
         columns: dict[str, Any] = {}
         for name, value in own.items():
             if name in categories:
+                if (
+                    value is not None
+                    and not isinstance(value, str)
+                    and all(isinstance(x, str) for x in categories[name])
+                ):
+                    raise ValueError(f"The value of {name!r} must be a string, as in training; got {value!r}.")
                 known = categories[name] if value is None or value in categories[name] else (*categories[name], value)
                 columns[name] = pd.Categorical([value], known)
             elif name in self._reader.types:
@@ -254,6 +269,12 @@ class NamedRow:
             else:
                 columns[name] = [_as_number(value, name)]
         return pd.DataFrame(columns)
+
+
+def _no_value(name: str) -> ValueError:
+    return ValueError(
+        f"The row has no value for {name!r}, which the model was trained with. Give None if the value is missing."
+    )
 
 
 def _unusual(value: Any) -> float:
@@ -313,12 +334,38 @@ class RowScorer:
 
     def predict_proba(self, row: Any) -> Floats:
         """The probabilities of a row, one for each of `classes_`: those that the model gives, bit for bit."""
-        if self._history is not None:
-            if not isinstance(row, Mapping):
-                raise TypeError(f"With a history, a row is a mapping by column names; got {type(row)}.")
-            row = {**row, **self._history.features(row)}
-        probabilities: Floats = self._model.calibrated(self._model.means_of(self._read(row), 1))[0]
+        table = self._read(self._with_history(row))
+        probabilities: Floats = self._model.calibrated(self._model.means_of(table, 1))[0]
         return probabilities
+
+    def reasons(self, row: Any, top: int = 4, *, reason_groups: Groups | None = None) -> tuple[Reason, ...]:
+        """The columns that raised the score of a row most, as `reasons` of the model gives them.
+
+        Parameters
+        ----------
+        row : mapping, sequence or ndarray of shape (n_features,)
+            The row, as for a call.
+        top : int, default=4
+            The largest number of reasons.
+        reason_groups : dict of str to list of str, default=None
+            Columns that count as one, by the name of the group.
+
+        Returns
+        -------
+        tuple of Reason
+            The strongest reason first.
+        """
+        row = self._with_history(row)
+        table = self._read(row)
+        values = self._read.values_by_name(row)
+        return reasons_of(self._model, table, top=top, groups=reason_groups, values=values)[0]
+
+    def _with_history(self, row: Any) -> Any:
+        if self._history is None:
+            return row
+        if not isinstance(row, Mapping):
+            raise TypeError(f"With a history, a row is a mapping by column names; got {type(row)}.")
+        return {**row, **self._history.features(row)}
 
     def __getstate__(self) -> dict[str, Any]:
         """The model, with the trees of LightGBM members in their place: they are scored without LightGBM."""

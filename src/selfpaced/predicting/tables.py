@@ -1,17 +1,18 @@
 """Scores of the rows of tables, in files and on clusters."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError
+from selfpaced.exceptions import TableError, pa
 from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold
 from selfpaced.model import Model, TrainedOn, named_among
-from selfpaced.scoring import over_stream
+from selfpaced.reasons import reasons_of, source_names
+from selfpaced.scoring import coded_batch, over_stream
 from selfpaced.storage import Place
 from selfpaced.tables import DatabaseTable, InMemoryTable, NewCategories, ReadingOptions, Roles, Schema, check_names
 from selfpaced.tables.files import StreamedBatch, StreamedTable
@@ -24,7 +25,7 @@ from selfpaced.tables.sources import (
     refuse_taken,
     write_batches,
 )
-from selfpaced.thresholds import short_threshold
+from selfpaced.thresholds import ZoneLimits, short_threshold
 
 Floats = NDArray[np.float64]
 RowsDone = Callable[[int, int | None], None]
@@ -37,6 +38,17 @@ class ScoringOptions(ReadingOptions, total=False):
 
     columns: Sequence[str] | None
     progress: RowsDone | None
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is written beside the scores: so many reasons, and values that are the same for all rows."""
+
+    reasons: int = 0
+    stamp: Mapping[str, str | float | None] = field(default_factory=dict)
+
+
+NOTHING = Beside()
 
 
 @dataclass(frozen=True)
@@ -169,25 +181,33 @@ def write_scores(
     table: StreamedTable,
     output: Any,
     *,
-    threshold: float | None = None,
+    threshold: float | ZoneLimits | None = None,
     n_jobs: int | None = None,
     progress: RowsDone | None = None,
     on_scores: Callable[[Floats], None] | None = None,
+    beside: Beside = NOTHING,
 ) -> Place | DatabaseTable:
-    """Write the scores of a table to a file or a database, in the order of the rows."""
-    trained_on = model.trained_on
+    """Write the scores of a table to a file or a database, in the order of the rows.
+
+    With a threshold, only alerts get reasons.
+    """
+    trained_on, reasons = model.trained_on, beside.reasons
     refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
     no_scores = score_columns(trained_on, np.empty((0, len(trained_on.classes))), threshold)
-    refuse_taken(table.roles.keep, no_scores)
+    no_scores |= stamped(beside.stamp, 0)
+    refuse_taken(table.roles.keep, no_scores | no_reasons(reasons))
 
     def scored() -> Iterator[Any]:
         batch = None
         for batch, probabilities in streamed(model, table, n_jobs, progress):
             if on_scores is not None:
                 on_scores(probabilities[:, trained_on.score_column])
-            yield batch_of(batch.kept() | score_columns(trained_on, probabilities, threshold))
+            columns = score_columns(trained_on, probabilities, threshold) | stamped(beside.stamp, len(probabilities))
+            explained = columns.get("alert", np.ones(len(probabilities), dtype=bool))
+            yield batch_of(batch.kept() | columns | reason_columns(model, batch, explained, reasons))
         if batch is None:  # a file without rows has the right columns too
-            yield batch_of({name: table.column(name) for name in table.roles.keep} | no_scores)
+            kept = {name: table.column(name) for name in table.roles.keep}
+            yield batch_of(kept | no_scores | no_reasons(reasons))
 
     return write_batches(scored(), output)
 
@@ -199,38 +219,56 @@ def write_decided(
     decide: Callable[[Floats], NDArray[np.bool_]],
     n_jobs: int | None = None,
     progress: RowsDone | None = None,
+    beside: Beside = NOTHING,
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Write scores with alerts that `decide` computes from the scores of all rows. Return both.
 
     The probabilities of all rows are kept in memory. The columns beside them are read again when the alerts are known.
     """
-    trained_on = model.trained_on
+    trained_on, reasons = model.trained_on, beside.reasons
     refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
     parts = [found for _, found in streamed(model, replace(table, roles=Roles()), n_jobs, progress)]
     probabilities = np.concatenate(parts) if parts else np.empty((0, len(trained_on.classes)))
     scores = probabilities[:, trained_on.score_column].copy()
     alerts = decide(scores)
-    columns = _columns_with(trained_on, probabilities, alerts)
-    refuse_taken(table.roles.keep, columns)
+    columns = _columns_with(trained_on, probabilities, alerts) | stamped(beside.stamp, scores.size)
+    refuse_taken(table.roles.keep, columns | no_reasons(reasons))
+
+    def with_reasons() -> Iterator[Any]:
+        for batch in table.batches():
+            own = {name: values[batch.start : batch.stop] for name, values in columns.items()}
+            yield batch_of(batch.kept() | own | reason_columns(model, batch, own["alert"], reasons))
 
     def decided() -> Iterator[Any]:
         keep, start = list(table.roles.keep), 0
+        if reasons and scores.size:
+            yield from with_reasons()
+            return
         for _, batch in table.reader.read(keep) if keep and scores.size else ():
             some = slice(start, start + batch.num_rows)
             kept = {name: batch.column(name) for name in keep}
             yield batch_of(kept | {name: values[some] for name, values in columns.items()})
             start = some.stop
         if not keep or not scores.size:
-            yield batch_of({name: table.column(name) for name in keep} | columns)
+            yield batch_of({name: table.column(name) for name in keep} | columns | no_reasons(reasons))
 
     write_batches(decided(), output)
     return scores, alerts
 
 
-def score_columns(trained_on: TrainedOn, probabilities: Floats, threshold: float | None) -> dict[str, Any]:
+def stamped(stamp: Mapping[str, str | float | None], n_rows: int) -> dict[str, Any]:
+    """Columns with the same value in each row, such as the id of the model."""
+    types = {name: pa.string() if isinstance(value, str) else pa.float64() for name, value in stamp.items()}
+    return {name: pa.array([value] * n_rows, types[name]) for name, value in stamp.items()}
+
+
+def score_columns(trained_on: TrainedOn, probabilities: Floats, threshold: float | ZoneLimits | None) -> dict[str, Any]:
     """What is written of the probabilities of some rows, by the names of the columns; alerts with a threshold."""
-    is_alert = None if threshold is None else probabilities[:, trained_on.score_column] >= threshold
-    return _columns_with(trained_on, probabilities, is_alert)
+    scores = probabilities[:, trained_on.score_column]
+    if isinstance(threshold, ZoneLimits):
+        columns = _columns_with(trained_on, probabilities, scores >= threshold.lowest)
+        return columns | {"zone": threshold.of(scores)}
+    return _columns_with(trained_on, probabilities, None if threshold is None else scores >= threshold)
 
 
 def _columns_with(trained_on: TrainedOn, probabilities: Floats, is_alert: Any) -> dict[str, Any]:
@@ -238,6 +276,38 @@ def _columns_with(trained_on: TrainedOn, probabilities: Floats, is_alert: Any) -
     if len(trained_on.classes) > 2:
         columns = {f"score_{label}": probabilities[:, number] for number, label in enumerate(trained_on.classes)}
     return columns if is_alert is None else columns | {"alert": is_alert}
+
+
+def no_reasons(top: int) -> dict[str, Any]:
+    """The columns of reasons, without rows."""
+    return {name: pa.array([], kind()) for name, kind in _reason_types(top).items()}
+
+
+def _reason_types(top: int) -> dict[str, Callable[[], Any]]:
+    kinds = {"": pa.string, "_column": pa.string, "_log_odds": pa.float64}
+    return {f"reason_{number}{ending}": kind for number in range(1, top + 1) for ending, kind in kinds.items()}
+
+
+def reason_columns(model: Model, batch: StreamedBatch, explained: NDArray[np.bool_], top: int) -> dict[str, Any]:
+    """The reasons of some rows of a batch, as sentences, columns and shares; null for all other rows."""
+    if not top:
+        return {}
+    columns: dict[str, list[Any]] = {name: [None] * explained.size for name in _reason_types(top)}
+    places = np.flatnonzero(explained)
+    some = replace(batch, batch=batch.batch.take(pa.array(places)), new_categories=None)
+    if places.size:
+        features = some.features()
+        coded = coded_batch(features)
+        rows = InMemoryTable(features.to_pandas() if coded is None else coded)
+        # Without names, the columns are the features in their order.
+        names = dict(zip(source_names(model.reader), [column.source for column in batch.schema.columns], strict=True))
+        values = {name: some.batch.column(source).to_pylist() for name, source in names.items()}
+        for place, reasons in zip(places.tolist(), reasons_of(model, rows, top=top, values=values), strict=True):
+            for number, reason in enumerate(reasons, start=1):
+                columns[f"reason_{number}"][place] = str(reason)
+                columns[f"reason_{number}_column"][place] = reason.feature
+                columns[f"reason_{number}_log_odds"][place] = reason.log_odds
+    return {name: pa.array(columns[name], kind()) for name, kind in _reason_types(top).items()}
 
 
 def rare_rows(trained_on: TrainedOn, table: StreamedTable) -> NDArray[np.bool_]:
