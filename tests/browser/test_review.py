@@ -1,0 +1,79 @@
+"""The page of a review in a real browser, used with keys and at the width of a phone."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.browser.conftest import cut_off
+from tests.reviewing.conftest import HOSTILE, reviewing, scores  # noqa: F401  (fixtures)
+
+ROWS = ("--rows", "payments.parquet", "--past", "payments.parquet", "--entity", "card", "--time-column", "when")
+
+
+def begun(go_to, review, name="Ann", **how):
+    """A visit of a reviewer who has typed a name, with the first row in sight."""
+    visited = go_to(review.page, **how)
+    visited.page.keyboard.type(name)
+    visited.page.keyboard.press("Enter")
+    visited.page.locator("#item").wait_for()
+    return visited
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_values_are_shown_as_text_and_nothing_is_cut_or_asked_of_others(go_to, reviewing, width, scheme):  # noqa: F811
+    review = reviewing(*ROWS)
+    for number in range(3):
+        review.post("verdict", number=number, verdict="rare")
+    visited = begun(go_to, review, width=width, scheme=scheme)
+    page = visited.page
+    assert page.locator("#title").inner_text() == f"tx {HOSTILE}"
+    assert page.locator("#reasons li span").first.inner_text() == HOSTILE
+    assert page.locator("dd.missing").inner_text() == "missing"
+    assert page.locator("script").count() == 1
+    assert visited.errors == []
+    assert {address.partition("/#")[0].rpartition("/")[0] for address in visited.requests[1:]} <= {review.address}
+    assert cut_off(page) == []
+
+
+def test_a_review_is_done_with_keys_alone_and_nothing_is_said_that_was_not_saved(go_to, reviewing):  # noqa: F811
+    page = begun(go_to, reviewing()).page
+    title = page.locator("#title")
+
+    def press(*keys):
+        before = title.inner_text()
+        for key in keys:
+            page.keyboard.press(key)
+        page.wait_for_function("before => document.getElementById('title').textContent !== before", arg=before)
+
+    press("n", "r", "Shift+C", "Escape", "r")  # in the note, keys are letters
+    press("b")
+    assert title.inner_text() == "tx t0"
+    assert page.locator("#said").inner_text() == "You have said: rare. A new verdict replaces it."
+    press("g")
+    assert title.inner_text() == "tx t1"
+    for _ in range(6):
+        press("c")
+    page.keyboard.press("u")
+    page.locator("#done-card").wait_for()
+    assert page.locator("#done-title").inner_text() == "All rows have a verdict"
+    assert "1 of 7 alerts with a verdict are rare." in page.locator("#found").inner_text()
+    saved = pd.read_csv("verdicts.csv", keep_default_na=False)
+    assert saved["verdict"].tolist() == ["rare", *["common"] * 6, "unsure"]
+    assert saved["note"].tolist()[:2] == ["rC", ""]
+
+
+def test_a_verdict_that_cannot_be_saved_stays_on_the_page_with_its_note(go_to, reviewing):  # noqa: F811
+    review = reviewing()
+    visited = begun(go_to, review)
+    page = visited.page
+    page.locator("#note").fill("important")
+    Path("verdicts.csv").rename("moved.csv")
+    page.get_by_role("button", name="Rare").click()
+    page.locator("#error:not(:empty)").wait_for()
+    assert page.locator("#error").inner_text().startswith("Not saved. Another program has changed")
+    assert page.locator("#note").input_value() == "important"
+    Path("moved.csv").rename("verdicts.csv")
+    page.get_by_role("button", name="Rare").click()
+    page.get_by_text("tx t1").wait_for()
+    assert pd.read_csv("verdicts.csv")["note"].tolist() == ["important"]
