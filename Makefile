@@ -91,6 +91,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/thresholds.py
 	$(BIN)/python benchmarks/recipes.py
 	$(BIN)/python benchmarks/scoring.py
+	$(BIN)/python benchmarks/reasons.py
 	$(BIN)/python benchmarks/history_service.py
 
 field: .venv/installed-dev
@@ -134,7 +135,7 @@ release-check: .venv/installed-release
 
 # All but PySpark, which has no wheel: the checks need not wait until one is built.
 .venv/installed-most: private PACKAGES := --editable \
-	'.[catboost,cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,smote,sql,xgboost]' --group dev --group docs
+	'.[catboost,cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,serve,smote,sql,xgboost]' --group dev --group docs
 .venv/installed-most: .venv/bin/python pyproject.toml
 	$(INSTALL)
 	touch $@
@@ -167,7 +168,7 @@ clean:
 .PHONY: test-oldest
 test-oldest: OLDEST := .venv/oldest
 test-oldest: PACKAGES := --constraint $(OLDEST)/constraints.txt --group dev \
-	--editable '.[catboost,cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,smote,sql,xgboost]'
+	--editable '.[catboost,cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,serve,smote,sql,xgboost]'
 test-oldest: .venv/bin/python
 	$(PYTHON) -m venv --clear $(OLDEST)
 	$(PYTHON) tools/oldest.py > $(OLDEST)/constraints.txt

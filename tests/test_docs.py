@@ -104,6 +104,7 @@ PUBLIC_MODULES = [
     "selfpaced.monitoring",
     "selfpaced.onnx_export",
     "selfpaced.persistence",
+    "selfpaced.reasons",
     "selfpaced.report",
     "selfpaced.thresholds",
 ]

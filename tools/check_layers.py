@@ -19,10 +19,11 @@ from pathlib import Path
 LAYERS = [
     ["exceptions", "datasets", "metrics", "algorithms", "storage"],
     ["calibration", "callbacks", "trees", "scoring", "pools", "tables", "history"],
-    ["model", "thresholds", "predicting"],
+    ["model", "reasons", "thresholds", "predicting"],
     ["ensembles", "baselines"],
     ["monitoring", "backtesting", "explaining", "persistence", "onnx_export", "clusters"],
-    ["selfpaced", "report", "cli", "__main__"],  # "selfpaced" has the public names in __init__.py
+    # "selfpaced" has the public names in __init__.py.
+    ["selfpaced", "report", "serving", "reviewing", "cli", "__main__"],
 ]
 PLACE = {package: (layer, place) for layer, some in enumerate(LAYERS) for place, package in enumerate(some)}
 # Imports of a higher layer, allowed only inside a function.
@@ -35,24 +36,27 @@ LATE = {
 BUDGETS = {
     "top": (1850, 8),
     "algorithms": (450, 7),
-    "backtesting": (460, 3),
+    "backtesting": (510, 3),
     "baselines": (650, 4),
-    "cli": (4780, 20),
+    "cli": (6070, 26),
     "clusters": (2560, 16),
-    "ensembles": (4560, 17),
+    "ensembles": (5060, 18),
     "history": (2500, 10),
-    "model": (730, 5),
+    "model": (860, 6),
     "monitoring": (820, 3),
     "onnx_export": (720, 4),
-    "persistence": (650, 3),
+    "persistence": (990, 5),
     "pools": (1410, 7),
-    "predicting": (650, 3),
-    "report": (3290, 13),
-    "scoring": (1190, 6),
-    "storage": (840, 4),
-    "tables": (5050, 20),
-    "thresholds": (1580, 6),
-    "trees": (1020, 5),
+    "predicting": (870, 4),
+    "reasons": (670, 4),
+    "report": (3910, 15),
+    "reviewing": (640, 5),
+    "scoring": (1220, 6),
+    "serving": (1910, 11),
+    "storage": (860, 4),
+    "tables": (5180, 21),
+    "thresholds": (2180, 9),
+    "trees": (1186, 6),
 }
 ALGORITHMS_USE = {"numpy"}  # what `algorithms` may import from outside, besides the standard library
 MOST_PARAMETERS = 8

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from selfpaced.backtesting import RollingTimeSplit, backtest
-    from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+    from selfpaced.ensembles import (
+        BalanceCascadeClassifier,
+        SelfPacedEnsembleClassifier,
+        SingleModelClassifier,
+        UnderBaggingClassifier,
+        adopt,
+    )
     from selfpaced.ensembles.auto import AutoSelfPacedClassifier
     from selfpaced.persistence import load_model, save_model
     from selfpaced.tables import DatabaseTable
@@ -21,8 +27,10 @@ __all__ = [
     "DatabaseTable",
     "RollingTimeSplit",
     "SelfPacedEnsembleClassifier",
+    "SingleModelClassifier",
     "UnderBaggingClassifier",
     "__version__",
+    "adopt",
     "backtest",
     "choose_threshold",
     "load_model",

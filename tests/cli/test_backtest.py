@@ -79,7 +79,7 @@ def test_two_kinds_of_models_have_the_same_folds(run, dated, folder):
         (("--every", "7"), "has no unit, but the times are dates"),
         (("--every", "7d", "--delay", "400d"), "There is no time for a test"),
         (("--every", "7d", "--time-column", "channel"), "Write times as dates such as"),
-        (("--every", "7d", "--per", "day"), "--per and --timezone need a number of alerts"),
+        (("--every", "7d", "--per", "day"), "--per day needs a number of alerts"),
         (("--every", "7d", "--decide", "p*note>5"), "Name a column of numbers"),
         (("--every", "7d", "--group", "channel"), "has no value in"),
     ],

@@ -17,9 +17,8 @@ import pytest
 from selfpaced.calibration import METHODS
 from selfpaced.cli import main
 from selfpaced.cli.commands.compare import methods_for
-from selfpaced.cli.parser import BASES as TYPED_BASES
 from selfpaced.cli.parser import CALIBRATIONS as TYPED_CALIBRATIONS
-from selfpaced.cli.parser import COMMANDS
+from selfpaced.cli.parser import COMMANDS, KINDS_OF_MEMBERS
 from selfpaced.ensembles.auto.recipes import BASES
 from selfpaced.metrics import aucprc
 from selfpaced.persistence import read_card
@@ -72,8 +71,8 @@ def test_the_seconds_of_a_command_are_told_by_phase(run, csv):
     assert 0 < rounds["fitting"] + rounds["calibrating"] < facts["phases"]["training"]
 
 
-def test_the_bases_that_can_be_typed_are_those_there_are():
-    assert set(TYPED_BASES) == {"auto", *BASES}
+def test_the_kinds_of_members_that_can_be_typed_are_those_there_are():
+    assert set(KINDS_OF_MEMBERS) == {"auto", *BASES}
 
 
 def test_the_calibrations_that_can_be_typed_are_those_there_are():

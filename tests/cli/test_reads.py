@@ -45,10 +45,11 @@ def test_a_text_file_is_converted_once(folder, passes, monkeypatch):
     assert (len(written), len(passes)) == (1, 1)
 
 
-def test_a_file_larger_than_memory_is_read_once_a_round_and_its_target_once(folder, passes):
+def test_a_file_larger_than_memory_is_read_once_a_round_and_its_target_for_labels_and_record(folder, passes):
     train("rows.parquet", "--out-of-core", "--calibration", "none")
-    assert sum("is_fraud" in columns for columns in passes) == 1
-    first_look, minority, *rounds, test_scores, leaks, reference = passes
+    assert sum("is_fraud" in columns for columns in passes) == 2
+    record, first_look, minority, *rounds, test_scores, leaks, reference = passes
+    assert "is_fraud" in record
     assert "is_fraud" in first_look
     # The warm-up's rows come with the minority; after that, each round is one pass over the features.
     assert len(rounds) == MEMBERS

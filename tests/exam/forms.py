@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -99,7 +100,7 @@ def _plain(column: pa.Array) -> list:
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
     if pa.types.is_floating(column.type):
-        # The shortest text that is this number in its own width.
+        # The shortest text that is this number in the width in which models read it: halves are read as doubles.
         return [None if value is None or value != value else float(str(value)) for value in _own_width(column)]
     return column.to_pylist()
 
@@ -109,8 +110,15 @@ def _written_as_float(kind: pa.DataType) -> bool:
 
 
 def _own_width(column: pa.Array) -> list:
-    width = column.type.to_pandas_dtype()
+    width = np.float32 if column.type == pa.float32() else np.float64
     return [None if value is None else width(value) for value in column.to_pylist()]
+
+
+def arrow_stream(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue().to_pybytes()
 
 
 def dictionaries(table: pa.Table, folder: Path) -> Path:

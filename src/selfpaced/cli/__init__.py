@@ -71,7 +71,9 @@ def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "0")
     from selfpaced.cli.parser import RUN_BY, parser  # here, because a signal during imports is handled by now
 
-    options = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = parser().parse_args(given)
+    options.given = given
     try:
         with _warnings_in_one_line(getattr(options, "quiet", False)):
             # Here, because --help need not wait for scikit-learn.
@@ -113,7 +115,7 @@ def _complain(error: Exception, debug: bool) -> int:
     if isinstance(error, UnknownRuleError):
         from selfpaced.thresholds import WRITTEN
 
-        rules = "\n".join(f"  {text:<18}{meaning}" for text, meaning in WRITTEN.items())
+        rules = "\n".join(f"  {text:<24} {meaning}" for text, meaning in WRITTEN.items())
         print(f"selfpaced: error: {error.complaint} The rules are:\n{rules}", file=sys.stderr)
         return BAD_INPUT
     foreseen = isinstance(error, TableError | ModelFileError | ValueError | ImportError | OSError)

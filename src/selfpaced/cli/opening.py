@@ -21,6 +21,7 @@ from selfpaced.cli.request import HistoryRequest, TrainRequest, data_of
 from selfpaced.exceptions import TableError, did_you_mean, pa
 from selfpaced.history import History, described_batches, refuse_taken
 from selfpaced.model import named_among
+from selfpaced.persistence import DataRecord
 from selfpaced.storage import Place, RemoteFile, explaining, located, patiently, shown
 from selfpaced.tables.files import Reader, StreamedTable
 from selfpaced.tables.sources import frozen_schema, is_database, open_reader
@@ -53,6 +54,7 @@ class TableFacts:
     not_used: dict[str, int] = field(default_factory=dict)
     cautions: Sequence[Caution] = ()  # why the figures may be too good: about the split and the columns
     history: History | None = None  # of the features that are made of earlier rows
+    data: DataRecord | None = None  # the record of all rows, if it was asked for
     history_trials: Sequence[HistoryTrial] = ()  # whether such features help, if that was tried
 
     @property
@@ -84,11 +86,13 @@ def open_source(
     progress: tables.Progress | None = None,
     also: Sequence[str] = (),
     first_test: Callable[[tables.Moments], Any] | None = None,
+    for_record: bool = False,
 ) -> OpenedSource:
     """Open the rows of a request, drop the columns that cannot be features, and load the rest if it is small.
 
     `also` are further columns that will be read; they may be features too. `first_test` finds in the times of all rows
     when the rows that a model is judged by begin; by default those that the request holds out.
+    `for_record` asks for the record of the rows, which is one more pass over files that are not loaded.
     """
     reader, fields, exclude = _reader(request, progress, also)
     assert reader.n_rows is not None
@@ -97,6 +101,7 @@ def open_source(
     if in_memory:
         pa.default_memory_pool().release_unused()  # what the conversion of text files took
         reader = reader.loaded(list(fields))
+    record = _record(request, reader, list(fields)) if for_record else None
     history = None
     if request.history is not None:
         others = _candidates(replace(request, columns=None), list(fields), exclude)
@@ -122,9 +127,21 @@ def open_source(
     table = StreamedTable(reader, schema, replace(roles, keep=()), known_labels=labels)
     n_rows = int(labels.codes.size)
     known = (labels, schema, n_rows, roles.pos_label, in_memory, dropped, n_all - n_rows)
-    facts = TableFacts(*known, cautions=times, history=history)
+    facts = TableFacts(*known, cautions=times, history=history, data=record)
     may_be = like_entities(described, n_rows) if in_memory and roles.group_column is None else []
     return OpenedSource(table, facts, named, [name for name in may_be if name in features and name not in named])
+
+
+def _record(request: TrainRequest, reader: Reader, names: Sequence[str]) -> DataRecord:
+    """The record of the rows as they are in the source, with those that are held out or have no label."""
+    data, digest = data_of(request.source), tables.digest_of(reader, names)
+    ends: tuple[str | None, str | None] = (None, None)
+    if request.time_column is not None:
+        moments = tables.moments_in(reader.column(request.time_column), request.time_column, request.time_unit)
+        ends = str(moments.min()), str(moments.max())
+    connection = data.reading.get("connection")
+    sources = (*(() if connection is None else (shown(str(connection)),)), str(data))
+    return DataRecord(sources, digest.n_rows, digest.rows, digest.columns, request.time_column, *ends)
 
 
 def _with_history(

@@ -22,7 +22,7 @@ from selfpaced.callbacks import Callback, FitPlan, ProgressBar, Round, Stop
 from selfpaced.exceptions import NewCategoryWarning
 from selfpaced.monitoring import figure_at
 from selfpaced.predicting import TableEvaluation
-from selfpaced.thresholds import ThresholdChoice, rows_where
+from selfpaced.thresholds import PrecisionGuaranteed, Rule, ThresholdChoice, Zones, rows_where
 from selfpaced.thresholds import headline as headline_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,24 @@ def promise(choice: ThresholdChoice) -> str:
     """
     names = dict.fromkeys(["alert_share", *choice.rule.promises(), "precision", "recall"])
     said = choice.said(*names) if choice.alerts.n_alerts else choice.said(*choice.rule.promises())
-    return f"What to expect of other rows, with {choice.confidence:.0%} intervals: {said}."
+    return f"What to expect of other rows, with {choice.confidence:.0%} intervals: {said}.{guarantee(choice.rule)}"
+
+
+def guarantee(rule: Rule) -> str:
+    """What a rule with a guarantee promises, in a sentence.
+
+    >>> from selfpaced.thresholds import parse_rule
+    >>> guarantee(parse_rule("precision>=0.9 with 95%"))[:76]
+    ' Guaranteed: rows at or above the threshold are right in at least 90% of the'
+    """
+    first, where = (rule.named[0][1], f" {rule.named[0][0]!r}") if isinstance(rule, Zones) else (rule, "")
+    if not isinstance(first, PrecisionGuaranteed):
+        return ""
+    rows = f"rows in the zone{where}" if where else "rows at or above the threshold"
+    return (
+        f" Guaranteed: {rows} are right in at least {100 * first.precision:.4g}% of the cases, with "
+        f"{100 * first.confidence:.4g}% confidence, as long as new rows are like these."
+    )
 
 
 def expected(found: TableEvaluation) -> str:
@@ -78,7 +95,7 @@ class Talk:
 
     def say(self, text: str = "") -> None:
         if not self.is_quiet:
-            print(_fitted(text))
+            print(_fitted(text), flush=True)  # a service may run for days after it
 
     def headline(self, text: str) -> None:
         if not self.is_quiet:
@@ -91,7 +108,7 @@ class Talk:
 
     def result(self, facts: Mapping[str, Any]) -> None:
         if self._json:
-            print(json.dumps(facts, indent=2, default=_plain))
+            print(json.dumps(facts, indent=2, default=_plain), flush=True)
 
     def callbacks(self) -> list[Callback]:
         """A progress bar; without a terminal, what the lines in a log tell."""

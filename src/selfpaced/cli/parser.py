@@ -34,7 +34,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def _suggestion(self, message: str) -> str:
         if wrong := WRONG_CHOICE.search(message):
-            return did_you_mean(wrong.group(1), re.findall(r"[\w-]+", wrong.group(2)))
+            return did_you_mean(wrong.group(1), re.findall(r"[\w.:-]+", wrong.group(2)))
         known = OPTION.findall(self.format_usage())
         for word in self._given:
             option = OPTION.match(word)
@@ -58,7 +58,19 @@ class TopParser(CommandParser):
         return "\n".join([*lines, f"{self.prog} --version prints the version.", ""])
 
 
-BASES = ("auto", "lightgbm", "gbdt", "catboost", "extra_trees", "forest", "tree", "logistic", "knn", "mlp")
+class Choices(list[str]):
+    """The values of an option. FILE.py:FUNCTION among them stands for any function in a Python file."""
+
+    def __contains__(self, value: object) -> bool:
+        return super().__contains__(value) or (super().__contains__(OF_USER) and bool(FUNCTION.fullmatch(str(value))))
+
+
+OF_USER = "FILE.py:FUNCTION"
+FUNCTION = re.compile(r".+\.py:\w+")
+KINDS_OF_MEMBERS = ("auto", "lightgbm", "gbdt", "catboost", "extra_trees", "forest", "tree", "logistic", "knn", "mlp")
+BASES = (*KINDS_OF_MEMBERS, "lightgbm-all-rows", OF_USER)
+BASE = "lightgbm-all-rows is one LightGBM trained on all rows; models.py:make_model runs your file and trains the "
+BASE += "classifier that the function returns on all rows"
 CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
 PERIODS = "hour|day|week|month"
 TYPES = {"N": int, "SHARE": float, "SECONDS": float, "SCORE": float}
@@ -67,6 +79,7 @@ CLUSTER = "on a cluster", "DATA are Parquet files that every machine can read"
 # An option is written as in its usage: "-o --output FILE=model.skops" has a default, "--target COL!" must be given,
 # "--exclude COL..." has several values, "--per day|week" has choices, and "--json" is a switch. Of those that begin
 # with "/", and of those that begin with "+", only one can be given; those that begin with "@" are about a cluster.
+# The value of "--if-better GOAL?=aucprc" can be omitted.
 Options = Mapping[str, str]
 
 DATA: Options = {
@@ -95,8 +108,8 @@ MEMBERS: Options = {
     "--seed N=0": "the random seed (default: %(default)s)",
 }
 HOW: Options = {
-    f"--base {'|'.join(BASES)}=auto": "the kind of members; auto compares several and blends the best (default: "
-    "%(default)s)",
+    f"--base {'|'.join(BASES)}=auto": "the kind of members; auto compares several and blends the best; "
+    f"{BASE} (default: %(default)s)",
     **MEMBERS,
     "--time-limit SECONDS": "the time that auto may take to train; it skips recipes for which no time is left "
     "(default: no limit)",
@@ -118,13 +131,21 @@ PAST: Options = {
     "+--past FILE": "rows before those of DATA, with the labels that are known; for a model with a history",
     "+--no-past": "there are no rows before those of DATA",
 }
-RULE = "the rule that chooses the threshold: f1, mcc, gmean, 'precision>=0.9', 'recall>=0.8', 'alerts<=50/10000' or "
-RULE += "cost=5:100 (a false alarm costs 5, a missed case 100)"
+RULE = "the rule that chooses the threshold: f1, mcc, gmean, 'precision>=0.9', 'recall>=0.8', 'alerts<=50/10000', "
+RULE += "cost=5:100 (a false alarm costs 5, a missed case 100), 'precision>=0.9 with 95%%' (a guarantee), "
+RULE += "'alerts<=200/day', or zones: 'block: precision>=0.95, review: alerts<=50/day, pass'"
 AMOUNT: Options = {"--amount COL": "column with the cost of missing each row, for a rule such as cost=5"}
+TIMES_OF_RULE: Options = {
+    "--time-column COL": "the column of times, for a rule such as 'alerts<=200/day'",
+    **UNIT,
+    **ZONE,
+}
 AMOUNT_OF_HISTORY: Options = {"--amount COL": "column of amounts, for --history"}
 CALIBRATION: Options = {
     f"--calibration {'|'.join(CALIBRATIONS)}=isotonic": "how scores become probabilities (default: %(default)s)"
 }
+BY: Options = {"--by COL": "also give the figures of each group of this column, which need not be a feature"}
+AUTHOR: Options = {"--author NAME": "who trains the model, for its record"}
 EXCLUDE: Options = {"--exclude COL...": "columns that are not features"}
 # What to train, on which rows; a model, and rows to score; and rows with labels to judge it by.
 LEARNED: Options = {**DATA, **TARGET, **HOW, **HELD_OUT, **HISTORY}
@@ -179,12 +200,14 @@ def _settings(value: str, is_option: bool) -> dict[str, Any]:
     ({'metavar': 'COL', 'type': <class 'str'>, 'required': True}, '0', ['day', 'week'])
     """
     name, has_default, default = value.partition("=")
-    plain = name.rstrip("!.")
+    plain = name.rstrip("!.?")
     settings: dict[str, Any] = {"metavar": plain, "type": TYPES.get(plain, str)}
     if "|" in plain:
-        settings = {"choices": plain.split("|")}
+        settings = {"choices": Choices(plain.split("|"))}
     if name.endswith("..."):
         settings |= {"nargs": "+", "default": [default] if has_default else []}
+    elif name.endswith("?"):  # the value itself may be omitted
+        settings |= {"nargs": "?", "const": default}
     elif has_default:
         settings["default"] = default
     return settings | ({"required": True} if name.endswith("!") and is_option else {})
@@ -205,15 +228,19 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
             "-o --output FILE=model.skops": "(default: %(default)s)",
             "--report FILE": "write a report about the model, such as report.html",
             "--no-reference": "do not save counts of the held-out rows with the model; it cannot be monitored then",
+            **AUTHOR,
             "--checkpoint FOLDER": "keep finished rounds; the same command after a crash continues",
             **ENGINE,
         },
         "transactions.csv --target is_fraud",
         "transactions.parquet --target is_fraud --time-column when --time-limit 60 --report report.html",
+        "transactions.csv --target is_fraud --base models.py:make_model",
         "transactions.csv --target is_fraud --base lightgbm --members 20 --types amount=float,code=string",
         "'logs/*.parquet' --target attack --pos-label u2r --exclude session",
         "transactions.csv --target is_fraud --rule 'precision>=0.9'",
         "transactions.csv --target is_fraud --rule cost=5 --amount amount",
+        "transactions.csv --target is_fraud --time-column when --rule 'block: precision>=0.95 with 95%%, review: "
+        "alerts<=50/day, pass'",
         "transactions.csv --target is_fraud --time-column when --delay 7d --history card,shop --amount amount",
         "/shared/payments/ --target is_fraud --engine dask --scheduler tcp://head:8786 --checkpoint fit_of_june",
     ),
@@ -226,10 +253,12 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
             "--if-exists fail|append|replace=fail": "what to do if that table already exists (default: %(default)s)",
             "--keep COLS=": "columns to write beside the scores, such as id,amount",
             "--threshold NUMBER": "add a column of alerts: scores at or above this number, or above the model's "
-            "threshold for 'best'",
+            "threshold for 'best', which also adds a column of zones if the model has zones",
             "--decide RULE": "alerts row by row, as 'p*amount>5': the probability, times what missing the row costs, "
             "is more than an alert costs",
             "--top N": "alerts are the N best rows, by --decide or by score",
+            "--stamp": "add the id of the model and the threshold to each row",
+            "--reasons N": "add the N columns that raised the score of each alert most (of each row, without alerts)",
             f"--per {PERIODS}": "take the N best rows of each of these periods",
             "--time-column COL": "the column of times for --per",
             **UNIT,
@@ -244,10 +273,38 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
         "model.skops july.parquet -o scores.parquet --keep tx_id",
         "model.skops july.csv -o scores.csv --threshold best",
         "model.skops july.csv -o scores.csv --decide 'p*amount>5' --keep tx_id",
+        "model.skops july.csv -o scores.csv --threshold best --reasons 4",
         "model.skops july.csv -o scores.csv --top 100 --per day --time-column when --group card_id",
         "model.skops /shared/july/ -o /shared/scores --keep tx_id --engine spark --master spark://head:7077",
         "model.skops s3://bucket/july/ -o s3://bucket/scores.parquet --cache copies",
         "model.skops postgresql://host/shop --query 'SELECT * FROM july' -o postgresql://host/shop --table scores",
+    ),
+    "serve": (
+        "answer requests for scores over HTTP",
+        {
+            **MODEL,
+            "--host ADDRESS=127.0.0.1": "the address to listen on (default: %(default)s, this machine only); another "
+            "one needs a token",
+            "--port N=8000": "the port (default: %(default)s); 0 is any free port",
+            "--token-file FILE": "a file with the token that requests must send (default: the environment variable "
+            "SELFPACED_TOKEN)",
+            "--threshold NUMBER": "the lowest score of an alert (default: the model's own)",
+            "--decide RULE": "alerts row by row, as 'p*amount>5'",
+            "--shadow MODEL": "score every row with this model too, and log both scores",
+            "--state FOLDER": "the state of the history that the model was trained with; it takes the rows in",
+            "--log FOLDER": "log rows and scores in this folder, for monitor and predict",
+            "--log-also COLS=": "columns to log beside those that the model reads, such as tx_id",
+            "--log-without COLS=": "columns that are not logged",
+            "--workers N=1": "processes that share the port (default: %(default)s)",
+            "--most-bytes N=16777216": "the largest body (default: %(default)s)",
+            "--most-rows N=10000": "the largest batch (default: %(default)s)",
+            "--most-requests N=256": "requests under way at once, in each process (default: %(default)s)",
+            "--seconds SECONDS=30": "the longest time for a request (default: %(default)s)",
+        },
+        "model.skops",
+        "model.skops --decide 'p*amount>5' --log requests --log-also tx_id",
+        "model.skops --shadow candidate.skops --log requests --workers 2",
+        "model.skops --host 0.0.0.0 --token-file token.txt",
     ),
     "evaluate": (
         "judge a model on rows with labels",
@@ -258,8 +315,11 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
             "/--threshold NUMBER": "the lowest score of an alert (default: the threshold that was chosen in training)",
             "/--rule RULE": RULE,
             **AMOUNT,
+            **TIMES_OF_RULE,
+            **BY,
         },
         "model.skops july.parquet",
+        "model.skops july.parquet --by region",
         "model.skops july.parquet --rule 'alerts<=50/10000'",
     ),
     "report": (
@@ -274,6 +334,7 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
             "--decide RULE": "compare the threshold with decisions row by row, such as 'p*amount>5'",
             "--rule RULE": RULE,
             **AMOUNT,
+            **BY,
             "-o --output FILE=report.html": "the page, or its figures if it ends in .json (default: %(default)s)",
         },
         "model.skops july.parquet -o report.html --id tx_id",
@@ -294,8 +355,8 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
         {
             **DATA,
             **TARGET,
-            f"--base {'|'.join(BASES)}...=lightgbm": "the kinds of members to compare on the same folds "
-            "(default: lightgbm)",
+            f"--base {'|'.join(BASES)}...=lightgbm": "the kinds of members to compare on the same folds; "
+            f"{BASE} (default: lightgbm)",
             **MEMBERS,
             **CALIBRATION,
             "--time-column COL!": "the column of times; not a feature",
@@ -307,16 +368,17 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
             "--group COL": "a column of groups, such as cards; not a feature",
             **HISTORY,
             **AMOUNT_OF_HISTORY,
-            "--top N": "alerts are the N best rows of each period",
-            f"--per {PERIODS}": "the period (default: day)",
+            "/--rule RULE": "a budget such as 'alerts<=200/day': alerts are the 200 best rows of each day",
+            "/--top N": "the same in two options: alerts are the N best rows of each period",
+            f"--per {PERIODS}": "the period of --top (default: day)",
             **ZONE,
             "--decide RULE": "a rule about costs, such as 'p*amount>5'",
             **EXCLUDE,
             "--html FILE": "write a report with figures over time, such as backtest.html",
         },
         "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d",
-        "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d --window 60d --top 100 "
-        "--group card_id --base lightgbm tree --html backtest.html",
+        "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d --window 60d --rule "
+        "'alerts<=100/day' --group card_id --base lightgbm tree --html backtest.html",
     ),
     "monitor": (
         "check new rows for drift, and estimate the model's quality without labels",
@@ -348,6 +410,28 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
         "model.skops transactions.csv",
         "model.skops transactions.csv --n 100 --keep tx_id -o suspects.csv",
     ),
+    "review": (
+        "show alerts on a local page, and save what people say about them",
+        {
+            "alerts ALERTS": "scores that `predict` has written, with a column of ids (--keep) and one of alerts, or "
+            "rows that `suspects` has written",
+            "-o --output FILE!": "the file of verdicts, such as verdicts.csv; a review goes on where it stopped",
+            "--id COL": "the column of ids (default: the first column that is not a score)",
+            "--model MODEL": "the model of the scores: verdicts then come with labels in its words",
+            "--rows FILE": "the rows that were scored, with the ids, to show all their columns",
+            "--past FILE": "rows to show those of the same entity from, such as earlier payments of a card",
+            "--entity COL": "the column of entities for --past, such as card",
+            "--time-column COL": "the column of times: of --past, show only rows before the one under review",
+            "--audit N=0": "mix in N rows drawn at random from those that are not alerts, without saying which, so "
+            "that the recall can be estimated; scores and reasons are hidden then",
+            "--seed N=0": "the seed of the draw and of its order (default: %(default)s)",
+            "--port N=0": "the port on this machine (default: any free one)",
+        },
+        "scores.parquet -o verdicts.csv --id tx_id",
+        "scores.parquet -o verdicts.csv --rows july.parquet --model model.skops --audit 200",
+        "scores.csv -o verdicts.csv --rows july.csv --past june.csv --entity card --time-column when",
+        "suspects.csv -o verdicts.csv --id tx_id",
+    ),
     "refit": (
         "train a model again on newer rows, and compare both models",
         {
@@ -355,14 +439,36 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
             "--time-column COL": "compare on the newest rows by this column (default: as in training)",
             **UNIT,
             "--holdout SHARE": "share of the rows to compare on (default: as in training)",
+            "--labels FILE": "labels that replace those of DATA, by id: the verdicts of a review, or a table of ids "
+            "and labels",
+            "--id COL": "the column of ids in DATA and in --labels (default: that of the verdicts)",
             **UNLABELLED,
             "-o --output FILE": "write the new model (default: only compare)",
-            "--if-better": "write the new model only if its AUCPRC is higher",
+            "--if-better GOAL?=aucprc": "write the new model only if it is better by aucprc (the default), cost "
+            "(by the model's rule) or recall@200/day (the share of rare rows among the 200 best of each day)",
+            **AUTHOR,
         },
         "model.skops august.parquet",
         "model.skops august.parquet -o model.skops --if-better",
+        "model.skops july.parquet --labels verdicts.csv --drop-unlabelled -o new.skops",
+        "model.skops august.parquet -o model.skops --if-better recall@200/day --author 'Ada Lovelace'",
     ),
-    "inspect": ("show what a model was trained on, when and with what", MODEL, "model.skops"),
+    "inspect": (
+        "show what a model was trained on, when and with what",
+        {
+            **MODEL,
+            "--card FILE": "write a model card for governance, such as card.md",
+            "--evaluation FILE": "add the figures that `evaluate --json` printed to the card, such as those by group",
+        },
+        "model.skops",
+        "model.skops --card card.md",
+        "model.skops --card card.md --evaluation july.json",
+    ),
+    "verify": (
+        "tell whether a model was trained on the rows of a file",
+        READ,
+        "model.skops transactions.csv",
+    ),
     "export": (
         "write a model as an ONNX graph, for other programs",
         {**MODEL, "-o --output FILE=model.onnx": "(default: %(default)s)"},
@@ -399,8 +505,8 @@ def run_completion(options: Namespace) -> None:
 # Every command is in one group. `selfpaced --help` lists the commands by group.
 GROUPS = {
     "make a model": ("train", "refit"),
-    "use a model": ("predict", "export"),
+    "use a model": ("predict", "serve", "export"),
     "judge a model": ("evaluate", "report", "compare", "backtest"),
-    "check a model and its data": ("monitor", "suspects", "inspect"),
+    "check a model and its data": ("monitor", "suspects", "review", "inspect", "verify"),
     "get started": ("demo", "completion"),
 }

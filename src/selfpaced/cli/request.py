@@ -13,13 +13,23 @@ from numpy.typing import NDArray
 
 from selfpaced.calibration import BEST_METHOD
 from selfpaced.callbacks import Callback
+from selfpaced.cli.bases import is_single
 from selfpaced.cli.columns import Floats
 from selfpaced.exceptions import TableError
 from selfpaced.predicting import ScoringOptions
 from selfpaced.storage import shown
 from selfpaced.tables import Moments, Roles, column_groups, moments_in, periods_of, zone_of
 from selfpaced.tables.files import StreamedTable
-from selfpaced.thresholds import Decision, LowestCost, Rule, best_rows, parse_decision, parse_rule, with_costs
+from selfpaced.thresholds import (
+    Decision,
+    LowestCost,
+    Rule,
+    best_rows,
+    parse_decision,
+    parse_rule,
+    period_of,
+    with_costs,
+)
 
 AUTO = "auto"
 Request = TypeVar("Request")
@@ -35,12 +45,13 @@ def request_from(kind: type[Request], options: Namespace, **more: Any) -> Reques
 class Data(PathLike[str]):
     source: Any  # whatever `open_table` opens; a query, if the options have a connection
     reading: ScoringOptions
+    name: str | None = None  # of rows in memory: where they come from
 
     def __fspath__(self) -> str:
-        return str(self.source)
+        return str(self.name or self.source)
 
     def __str__(self) -> str:
-        return shown(str(self.source))
+        return shown(str(self.name or self.source))
 
 
 def data_of(source: Any) -> Data:
@@ -179,8 +190,11 @@ class TrainRequest:
     def check(self) -> None:
         """Refuse options that do not go together, before anything is read."""
         check_time_limit(self.time_limit)
-        rule_of(self.rule, self.cost_column)
+        check_times_of(rule_of(self.rule, self.cost_column), self.time_column)
         self.check_times()
+        if is_single(self.base):
+            self._check_single()
+            return
         if self.base != AUTO:
             if self.time_limit is not None:
                 raise TableError(
@@ -194,6 +208,26 @@ class TrainRequest:
                 raise TableError(
                     f"{name} {value} is for one kind of members, but --base auto has several. Omit {name}, or name one "
                     "kind, such as --base lightgbm."
+                )
+
+    def _check_single(self) -> None:
+        """Refuse the options of ensembles for one model of all rows."""
+        prior = "prior" if self.calibration == "prior" else None
+        out_of_core = "" if self.out_of_core else None
+        for name, value in (
+            ("--members", self.members),
+            ("--bins", self.bins),
+            ("--time-limit", self.time_limit),
+            ("--calibration", prior),
+            ("--checkpoint", self.checkpoint),
+            ("--out-of-core", out_of_core),
+            ("--engine", self.engine),
+        ):
+            if value is not None:
+                given = f"{name} {value}".strip()
+                raise TableError(
+                    f"{given} is for ensembles, but --base {self.base} is one model that is trained on all rows in "
+                    f"memory. Omit {name}, or name a kind of members, such as --base lightgbm."
                 )
 
     def check_times(self) -> None:
@@ -225,6 +259,18 @@ def check_time_limit(seconds: float | None) -> None:
 def rule_of(text: str, amount: str | None) -> Rule:
     """A rule, checked to have what it needs before an hour of work."""
     return with_costs(parse_rule(text), None, by_amount=amount is not None)
+
+
+def check_times_of(rule: Rule, time_column: str | None) -> None:
+    if period_of(rule) is not None and time_column is None:
+        raise TableError(f"The rule {str(rule)!r} needs the times of the rows. Name their column: --time-column COL.")
+
+
+def zone_for(table: StreamedTable, rule: Rule, time_column: str | None, timezone: str | None = None) -> str | None:
+    """The time zone of the periods of a rule: the given one, or that of the column; None for UTC, or if not needed."""
+    if time_column is None or period_of(rule) is None:
+        return None
+    return timezone or zone_of(table.column(time_column))
 
 
 def amounts_in(table: StreamedTable, column: str | None) -> Floats | None:

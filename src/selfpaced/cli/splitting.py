@@ -1,6 +1,6 @@
 """The rows of a training: those to train on, and those that are held out to judge by."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -18,6 +18,7 @@ from selfpaced.predicting import rare_rows, scores_of
 from selfpaced.tables import Column, Labels, Moments, Roles, Schema, column_groups, span_in
 from selfpaced.tables.files import StreamedTable
 from selfpaced.tables.sources import open_like
+from selfpaced.thresholds import Rule, refuse_training_rows
 
 
 def held_out_at_random(labels: Labels, share: float, seed: int) -> Mask:
@@ -226,6 +227,29 @@ def split_for(request: TrainRequest, source: OpenedSource) -> TrainingData:
 def rows_to_train_on(request: TrainRequest, table: StreamedTable) -> Mask:
     assert table.n_rows is not None
     return np.ones(table.n_rows, dtype=bool) if request.valid is not None else _sides(request, table)[0]
+
+
+def trained_rows(table: StreamedTable, target: str, training: Mapping[str, Any]) -> Mask | None:
+    """The rows that the model was trained on, if these are the rows of its training, split as they were then."""
+    names = ("seed", "holdout", "time_column", "time_unit", "delay", "group", "valid")
+    known = {name: training[name] for name in names if training.get(name) is not None}
+    if not training or training.get("engine") is not None:  # a cluster holds out other rows than are held out here
+        return None
+    asked = TrainRequest(None, target, **known)
+    try:
+        return rows_to_train_on(asked, table)
+    except (TableError, ValueError):  # other rows cannot always be split in this way
+        return None
+
+
+def check_guarantee(rule: Rule, model: Any, table: StreamedTable, is_rare: Mask, training: Mapping[str, Any]) -> None:
+    """Refuse a guarantee on the rows that the model was trained on, or on the table that they are a part of."""
+    if rule.is_guarantee:
+        trained_on = model.trained_on_
+        trained = trained_on.class_counts[trained_on.score_column], sum(trained_on.class_counts)
+        rows = trained_rows(table, str(table.roles.target), training)
+        parts = [is_rare] if rows is None else [is_rare, is_rare[rows]]
+        refuse_training_rows(rule, trained, *((int(some.sum()), some.size) for some in parts))
 
 
 def check_share(share: float) -> None:

@@ -57,11 +57,12 @@ def test_a_wrong_rule_is_refused_before_a_row_is_read(trained):
         report_of_file(trained.model, "no such file", ReportRequest(rule="cost=5"))
 
 
-def test_a_model_that_was_not_trained_from_a_file_is_refused(board, payments):
+def test_a_model_that_was_not_trained_from_a_file_needs_the_name_of_the_target(board, payments):
     model = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit(*board)
-    for target in (None, "label"):
-        with pytest.raises(TableError, match="The model was not trained on a file"):
-            report_of_file(model, payments, ReportRequest(target))
+    with pytest.raises(TableError, match="The column of labels is not known"):
+        report_of_file(model, payments, ReportRequest())
+    with pytest.raises(TableError, match="trained on 2 features without names"):
+        report_of_file(model, payments, ReportRequest("label"))
 
 
 @pytest.mark.usefixtures("where")

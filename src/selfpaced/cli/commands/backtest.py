@@ -11,7 +11,7 @@ import numpy as np
 
 from selfpaced.backtesting import Budget, Fold, FoldResult, JudgedRows, RollingTimeSplit, SkipFoldError, run_backtest
 from selfpaced.cli.columns import Floats
-from selfpaced.cli.commands.train import calibration_for, model_for
+from selfpaced.cli.commands.train import calibration_for, fit_on, model_for
 from selfpaced.cli.opening import OpenedSource, check_output, open_source
 from selfpaced.cli.output import Columns, Talk, decimals, kept_warnings, records, whole
 from selfpaced.cli.request import TrainRequest, numbers_in, times_in
@@ -21,7 +21,7 @@ from selfpaced.model import named_among
 from selfpaced.predicting import scores_of
 from selfpaced.report import moment_text
 from selfpaced.tables import Moments, column_groups, zone_of
-from selfpaced.thresholds import Decision, cost_text, parse_decision
+from selfpaced.thresholds import AlertsPerPeriod, Decision, cost_text, parse_decision, parse_rule
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class FileCourse:
     n_rare: int
     alerts: int | None
     precision: float | None
+    recall: float | None
     group_precision: float | None
     cost: float | None
     cost_without: float | None
@@ -49,11 +50,9 @@ class Backtested:
 
 def backtest_file(options: Namespace, on_result: Callable[[FoldResult], None] = lambda one: None) -> Backtested:
     """Train and test, fold by fold. `on_result` is called with each result as soon as it is known."""
-    if options.top is None and (options.per is not None or options.timezone is not None):
-        raise TableError("--per and --timezone need a number of alerts, for instance --top 100 --per day.")
-    if options.top is not None and options.top < 1:
-        raise TableError(f"--top must be at least 1; got {options.top}.")
-    given = {**vars(options), "delay": None}  # that of the folds, not of rows held out
+    _budget(options)
+    # The delay is that of the folds, not of rows held out, and the rule is not one for a threshold.
+    given = {**vars(options), "delay": None, "rule": "f1"}
     asked = {base: TrainRequest.of(Namespace(**{**given, "base": base})) for base in options.base}
     for each in asked.values():
         each.check()
@@ -75,13 +74,35 @@ def backtest_file(options: Namespace, on_result: Callable[[FoldResult], None] = 
     return Backtested(results, courses, list(dict.fromkeys(warned)))
 
 
+def _budget(options: Namespace, zone: str | None = None) -> Budget | None:
+    """The budget of the options, by a rule or by numbers. Wrong ones are refused."""
+    for name in ("per", "timezone"):
+        value = getattr(options, name)
+        if value is not None and options.top is None and (options.rule is None or name == "per"):
+            raise TableError(
+                f"--{name} {value} needs a number of alerts, for instance --top 100 --per day, or --rule "
+                "'alerts<=100/day', which has its period."
+            )
+    if options.top is not None and options.top < 1:
+        raise TableError(f"--top must be at least 1; got {options.top}.")
+    if options.rule is None:
+        return None if options.top is None else Budget(options.top, options.per or "day", zone)
+    rule = parse_rule(options.rule)
+    if not isinstance(rule, AlertsPerPeriod) or rule.alerts != int(rule.alerts):
+        raise TableError(
+            f"A backtest takes the best rows of each period, so its rule is a number of alerts such as "
+            f"'alerts<=200/day'; got --rule {options.rule!r}."
+        )
+    return Budget(int(rule.alerts), rule.period, zone)
+
+
 def _whole(options: Namespace, source: OpenedSource, decision: Decision | None) -> JudgedRows:
     """All rows as test rows."""
     table, labels, group = source.table, source.table.labels(), options.group
     rare = named_among(labels.names, labels.score_label(table.roles.pos_label))
     moments = times_in(table, options.time_column, options.time_unit)
     zone = options.timezone or zone_of(table.column(options.time_column))
-    budget = None if options.top is None else Budget(options.top, options.per or "day", zone)
+    budget = _budget(options, zone)
     if budget is not None:
         budget.periods(moments[:1])  # refuses times without days before an hour of work
     return JudgedRows(
@@ -104,7 +125,7 @@ def _fold_scores(
     scores, failure = None, ""
     with kept_warnings() as warned_of:
         try:
-            model.fit_table(train)
+            fit_on(model, train, source.facts)
         except ValueError as error:  # the result has the reason, and the other folds continue
             failure = " ".join(str(error).split())
         else:
@@ -118,7 +139,8 @@ def _fold_scores(
 def course_of(model: str, folds: Sequence[FoldResult]) -> FileCourse:
     done = [one for one in folds if one.reached.expected is not None or one.reached.aucprc is not None]
     alerts = sum(one.reached.alerts or 0 for one in done)
-    right = sum((one.reached.alerts or 0) * (one.reached.precision or 0) for one in done)
+    right = sum(period.found for one in done for period in one.reached.by_period)
+    n_rare = sum(one.n_rare for one in done)
 
     def over(statistic: Callable[[list[float]], float], name: str) -> float | None:
         known = [value for one in done if (value := getattr(one.reached, name)) is not None]
@@ -132,6 +154,7 @@ def course_of(model: str, folds: Sequence[FoldResult]) -> FileCourse:
         sum(one.n_rare for one in [one for one in done if one.reached.expected is not None] or done),
         alerts or None,
         right / alerts if alerts else None,
+        right / n_rare if alerts and n_rare else None,
         over(fmean, "group_precision"),
         over(sum, "cost"),
         over(sum, "cost_without"),
@@ -150,7 +173,11 @@ COLUMNS: Columns = [
 ]
 # The columns that need an option.
 EXTRA: dict[str, Columns] = {
-    "top": [("alerts", "reached.alerts", whole), ("precision", "reached.precision", decimals)],
+    "top": [
+        ("alerts", "reached.alerts", whole),
+        ("precision", "reached.precision", decimals),
+        ("recall", "reached.recall", decimals),
+    ],
     "group": [("group precision", "reached.group_precision", decimals)],
     "decide": [("cost", "reached.cost", cost_text), ("without", "reached.cost_without", cost_text)],
 }
@@ -167,7 +194,9 @@ def run(options: Namespace) -> None:
     found = backtest_file(options, tell)
     for warning in found.warnings:
         talk.warn(warning)
-    asked = [name for name in EXTRA if getattr(options, name) and (name != "group" or options.top)]
+    budget = _budget(options, options.timezone)
+    given = {"top": budget, "group": budget and options.group, "decide": options.decide}
+    asked = [name for name in EXTRA if given[name]]
     extra = [column for name in asked for column in EXTRA[name]]
     talk.say(f"\n{records([*COLUMNS, *extra], found.folds, text=(0, 1))}\n")
     for course in found.courses:
@@ -176,7 +205,6 @@ def run(options: Namespace) -> None:
         from selfpaced.report import backtest_page
         from selfpaced.storage import write_whole
 
-        budget = None if options.top is None else Budget(options.top, options.per or "day", options.timezone)
         how = (_splitter(options, options.time_column), budget, options.decide)
         write_whole(page, backtest_page(found.folds, found.courses, options.target, *how))
         talk.say(f"The report is in {page}.")
@@ -184,6 +212,7 @@ def run(options: Namespace) -> None:
         {
             "folds": [one.as_row() for one in found.folds],
             "courses": [asdict(course) for course in found.courses],
+            "periods": [row for one in found.folds for row in one.period_rows()],
             "html": None if page is None else str(page),
             "warnings": found.warnings,
         }
@@ -198,15 +227,16 @@ def _splitter(options: Namespace, times: Any) -> RollingTimeSplit:
 def course_text(course: FileCourse) -> str:
     """The figures of a model over all folds, in a sentence.
 
-    >>> course_text(FileCourse("tree", 3, 0.5, 10.2, 12, 30, 0.25, None, None, None))
-    'tree: mean AUCPRC 0.500 over 3 folds; 10 rare rows expected, 12 found; 30 alerts with a precision of 0.250.'
+    >>> course_text(FileCourse("tree", 3, 0.5, 10.2, 12, 30, 0.25, 0.625, None, None, None))[24:]
+    'over 3 folds; 10 rare rows expected, 12 found; 30 alerts with a precision of 0.250 and a recall of 0.625.'
     """
     aucprc = "" if course.aucprc is None else f"mean AUCPRC {course.aucprc:.3f} over "
     parts = [f"{aucprc}{course.n_folds} folds"]
     if course.expected is not None:
         parts.append(f"{course.expected:,.0f} rare rows expected, {course.n_rare:,} found")
     if course.alerts is not None:
-        parts.append(f"{course.alerts:,} alerts with a precision of {course.precision:.3f}")
+        recall = "" if course.recall is None else f" and a recall of {course.recall:.3f}"
+        parts.append(f"{course.alerts:,} alerts with a precision of {course.precision:.3f}{recall}")
     if course.group_precision is not None:
         parts.append(f"group precision {course.group_precision:.3f}")
     if course.cost is not None and course.cost_without is not None:

@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from selfpaced import ensembles
 from selfpaced.baselines import EasyEnsembleClassifier, RUSBoostClassifier
+from selfpaced.cli.bases import ALL_ROWS, base_named
 from selfpaced.cli.columns import Floats, Mask
 from selfpaced.cli.commands.train import N_BINS, N_MEMBERS, auto_model, open_data
 from selfpaced.cli.opening import check_output
@@ -68,11 +70,11 @@ def methods_for(request: TrainRequest, columns: auto.Columns, task: Task) -> Ite
     name = request.base
     if name == AUTO:
         name = "lightgbm" if find_spec("lightgbm") is not None else "gbdt"
-    base = auto.base_model(name, columns)
+    base = base_named(name, columns, request.seed)
     yield Method(CHOSEN, auto_model(request, calibration=None))  # a calibration does not change the ranking
     yield from _ensembles(request, base)
     if request.base != AUTO:
-        yield from single_models(name, base, task, request.seed)
+        yield from single_models("plain lightgbm" if name == ALL_ROWS else Path(name).name, base, task, request.seed)
     for method in _alternatives(columns, request.seed):
         seeded(with_threads(method.model, request.n_jobs), request.seed)
         yield method

@@ -3,36 +3,64 @@
 from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from selfpaced.cli.columns import Floats, Mask
 from selfpaced.cli.commands.predict import threshold_of
 from selfpaced.cli.history import rows_to_score
 from selfpaced.cli.opening import labelled_rows, what_is_done
-from selfpaced.cli.output import Talk, counted_new_categories, expected, headline, origin, promise
-from selfpaced.cli.request import amounts_in, data_of, rule_of, target_of
+from selfpaced.cli.output import (
+    Columns,
+    Talk,
+    counted_new_categories,
+    expected,
+    headline,
+    origin,
+    promise,
+    records,
+    whole,
+)
+from selfpaced.cli.request import amounts_in, check_times_of, data_of, rule_of, target_of, times_in, zone_for
+from selfpaced.cli.splitting import check_guarantee
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, TableEvaluation, evaluation, open_to_score, rare_rows, scores_of
+from selfpaced.report import GroupedFacts, difference_text, group_facts, share_text
 from selfpaced.tables import Roles
 from selfpaced.tables.files import StreamedTable
-from selfpaced.thresholds import LowestCost, Rule, ThresholdChoice, amounts_of, choose_threshold, cost_text, parse_rule
+from selfpaced.thresholds import (
+    LowestCost,
+    Rule,
+    ThresholdChoice,
+    ZoneFigures,
+    ZoneLimits,
+    amounts_of,
+    choose_threshold,
+    cost_text,
+    parse_rule,
+    period_of,
+    zone_lines,
+)
 
 
 @dataclass(frozen=True)
 class Known:
-    """The rule that chose the threshold of a model in training, and the column of amounts that it used."""
+    """The rule that chose the threshold of a model in training, its zones, and the column of amounts that it used."""
 
     rule: Rule | None = None
     amount: str | None = None
+    zones: ZoneLimits | None = None
+    training: Mapping[str, Any] = field(default_factory=dict)  # its options
 
 
 def known_from(metrics: Mapping[str, Any]) -> Known:
     """The rule and the column of amounts in a model's card. An unknown rule in the card is ignored."""
     with suppress(KeyError, ValueError):
-        return Known(parse_rule(metrics["rule"]), metrics.get("amount"))
-    return Known()
+        zones = ZoneLimits.from_facts(metrics.get("zones"))
+        return Known(parse_rule(metrics["rule"]), metrics.get("amount"), zones, metrics.get("training") or {})
+    return Known(training=metrics.get("training") or {})
 
 
 @dataclass(frozen=True)
@@ -44,6 +72,11 @@ class Judging:
     amount: str | None = None
     known: Known = Known()  # the rule of training. It gives the costs of rows if no other rule is given
     drop_unlabelled: bool = False
+    time_column: str | None = None  # and its unit and zone, for a rule such as alerts<=200/day
+    time_unit: str | None = None
+    timezone: str | None = None
+    as_trained: bool = False  # at the threshold of training
+    by: str | None = None  # a column of groups
 
 
 @dataclass(frozen=True)
@@ -52,6 +85,9 @@ class Evaluated:
     choice: ThresholdChoice | None  # the threshold, if it was chosen on these rows
     cost: float | None = None  # the cost of these rows at the threshold, if the rule is about costs
     unpriced: str | None = None  # why the cost is not known, if the rule is about costs
+    zones: ZoneLimits | None = None  # of the rule, and the figures of each
+    zone_figures: tuple[ZoneFigures, ...] = ()
+    by_group: GroupedFacts | None = None
 
 
 def evaluate(model: Any, source: Any, target: str, judging: Judging, progress: RowsDone | None = None) -> Evaluated:
@@ -60,8 +96,9 @@ def evaluate(model: Any, source: Any, target: str, judging: Judging, progress: R
     rule = judging.known.rule if chosen is None else chosen
     if judging.amount is not None and not isinstance(rule, LowestCost):
         raise TableError("--amount needs a rule about costs, for instance --rule cost=5 --amount COL.")
+    _check_times(judging, chosen)
     data = data_of(source)
-    table = open_to_score(model.model_, data.source, Roles(target, model.trained_on_.pos_label), data.reading)
+    table = open_to_score(model.model_, data.source, _roles(model, target, judging), data.reading)
     if judging.drop_unlabelled:
         table = table.part(labelled_rows(table.reader, target))
     column, unpriced = (judging.amount, None) if chosen is not None else _amounts_for(judging, table)
@@ -69,15 +106,52 @@ def evaluate(model: Any, source: Any, target: str, judging: Judging, progress: R
     is_rare = rare_rows(model.trained_on_, table)
     scores = scores_of(model.model_, table, model.n_jobs, progress)
     if chosen is not None:
-        choice = choose_threshold(is_rare, scores, chosen, amounts=amounts)
-        return Evaluated(evaluation(is_rare, scores, choice.threshold), choice, choice.cost)
+        check_guarantee(chosen, model, table, is_rare, judging.known.training)
+        choice = choose_threshold(is_rare, scores, chosen, amounts=amounts, **_times(judging, chosen, table))
+        found = evaluation(is_rare, scores, choice.threshold)
+        groups = _by_group(table, judging.by, is_rare, scores, found)
+        return Evaluated(found, choice, choice.cost, None, choice.zones, choice.zone_figures, groups)
     found = evaluation(is_rare, scores, judging.threshold)
+    groups = _by_group(table, judging.by, is_rare, scores, found)
+    if judging.as_trained and judging.known.zones is not None:
+        zones = judging.known.zones
+        return Evaluated(found, None, None, None, zones, zones.figures(is_rare, scores), groups)
     if unpriced is not None or not isinstance(rule, LowestCost) or rule.costs is None:
-        return Evaluated(found, None, unpriced=unpriced)
+        return Evaluated(found, None, unpriced=unpriced, by_group=groups)
     missed = scores[is_rare] < found.threshold
     lost = None if amounts is None else float(amounts_of(amounts, is_rare)[missed].sum())
     alerts = alerts_at_threshold(is_rare, scores, found.threshold)
-    return Evaluated(found, None, float(rule.costs.total(alerts, lost)))
+    return Evaluated(found, None, float(rule.costs.total(alerts, lost)), by_group=groups)
+
+
+def _roles(model: Any, target: str, judging: Judging) -> Roles:
+    keep = () if judging.by is None else (judging.by,)
+    return Roles(target, model.trained_on_.pos_label, keep=keep)
+
+
+def _by_group(
+    table: StreamedTable, column: str | None, is_rare: Mask, scores: Floats, found: TableEvaluation
+) -> GroupedFacts | None:
+    return None if column is None else group_facts(table.column(column), column, is_rare, scores, found.threshold)
+
+
+def _check_times(judging: Judging, rule: Rule | None) -> None:
+    """Refuse a rule by periods without times, and times that no rule uses, before rows are scored."""
+    if rule is not None and period_of(rule) is not None:
+        check_times_of(rule, judging.time_column)
+        return
+    for name in ("time_column", "time_unit", "timezone"):
+        if getattr(judging, name) is not None:
+            raise TableError(
+                f"--{name.replace('_', '-')} {getattr(judging, name)} is for a rule such as --rule 'alerts<=200/day'."
+            )
+
+
+def _times(judging: Judging, rule: Rule, table: StreamedTable) -> dict[str, Any]:
+    if judging.time_column is None:
+        return {}
+    times = times_in(table, judging.time_column, judging.time_unit)
+    return {"times": times, "timezone": zone_for(table, rule, judging.time_column, judging.timezone)}
 
 
 def _amounts_for(judging: Judging, table: StreamedTable) -> tuple[str | None, str | None]:
@@ -96,6 +170,29 @@ def _amounts_for(judging: Judging, table: StreamedTable) -> tuple[str | None, st
     return known.amount, None
 
 
+GROUP_COLUMNS: Columns = [
+    ("group", "name", str),
+    ("rows", "n_rows", whole),
+    ("rare", "n_cases", whole),
+    ("alerts", "n_alerts", whole),
+    ("precision", "precision", share_text),
+    ("recall", "recall", share_text),
+    ("false alarm rate", "false_alarm_rate", share_text),
+    ("mean score", "mean_score", "{:.3g}".format),
+    ("share of rare rows", "rare_share", share_text),
+]
+
+
+def group_table(found: GroupedFacts) -> str:
+    """The figures of each group with 90% intervals, and the largest differences."""
+    lines = [f"By {found.column}, with {found.confidence:.0%} intervals:", "", records(GROUP_COLUMNS, found.groups)]
+    if found.n_small:
+        lines.append(
+            f"{found.n_small:,} groups are put together: those with fewer than {found.fewest_rows} rows first."
+        )
+    return "\n".join([*lines, "", *map(difference_text, found.differences)]).rstrip()
+
+
 def run(options: Namespace) -> None:
     talk = Talk(options)
     card = read_card(options.model).metrics
@@ -105,7 +202,9 @@ def run(options: Namespace) -> None:
     model = load_ensemble(options.model)
     target = target_of(options.target, model)
     with talk.progress(what_is_done(options, "scoring")) as progress, counted_new_categories() as new:
-        judging = Judging(threshold, options.rule, options.amount, known, options.drop_unlabelled)
+        times = (options.time_column, options.time_unit, options.timezone)
+        known_rows = (options.drop_unlabelled, *times, as_trained, options.by)
+        judging = Judging(threshold, options.rule, options.amount, known, *known_rows)
         judged = evaluate(model, rows_to_score(options, model, card), target, judging, progress)
     found, choice = judged.evaluation, judged.choice
     if new:
@@ -124,6 +223,8 @@ def run(options: Namespace) -> None:
         talk.say(f"The cost of these rows by {known.rule} is not known: {judged.unpriced}.")
     elif judged.cost is not None:
         talk.say(f"By {known.rule} these rows cost {cost_text(judged.cost)}.")
+    for line in zone_lines(judged.zones, judged.zone_figures):
+        talk.say(f"  {line}")
     if found.threshold != found.best_threshold:
         talk.say(
             f"F1 {found.f1:.3f}. The best threshold by F1 on these rows would be {found.best_threshold}, with F1 "
@@ -131,6 +232,8 @@ def run(options: Namespace) -> None:
         )
     if model.calibration_ is not None:
         talk.say(f"The probabilities {expected(found)}.")
+    if judged.by_group is not None:
+        talk.say(f"\n{group_table(judged.by_group)}")
     talk.result(
         {
             **vars(found),
@@ -138,9 +241,11 @@ def run(options: Namespace) -> None:
             "cost": judged.cost,
             "confidence": None,
             "intervals": None,
+            "zones": [one.as_facts() for one in judged.zone_figures] or None,
             **({} if choice is None else choice.as_facts()),
             "chance": found.n_positives / found.n_rows,
             "calibration": model.calibration_,
             "new_categories": new,
+            "by_group": None if judged.by_group is None else asdict(judged.by_group),
         }
     )

@@ -1,27 +1,44 @@
 """`selfpaced inspect` and `selfpaced export`: what a model file holds, and the model as an ONNX graph."""
 
+import json
 from argparse import Namespace
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from selfpaced.cli.opening import check_output
 from selfpaced.cli.output import Columns, Talk, recipe_table, records, whole
+from selfpaced.exceptions import TableError
 from selfpaced.onnx_export import export_onnx
-from selfpaced.persistence import ModelCard, load_ensemble, read_card
+from selfpaced.persistence import ModelCard, TrainingRecord, card_as_markdown, id_of_file, load_ensemble, read_card
+from selfpaced.storage import write_whole
 
 IN_FULL = ("threshold", "best_threshold")  # a rounded threshold would give other alerts
 
 
 def run(options: Namespace) -> None:
     talk = Talk(options)
-    card = read_card(options.model)
+    card, id = read_card(options.model), id_of_file(options.model)
+    if options.evaluation is not None and options.card is None:
+        raise TableError("--evaluation is for the model card. Name its file: --card card.md.")
+    if options.card is not None:
+        output = check_output(options.card, [".md"])
+        evaluation = None if options.evaluation is None else _evaluation(options.evaluation)
+        write_whole(output, card_as_markdown(card, id, evaluation))
+        talk.say(f"The model card is in {output}.")
+        talk.result({"output": str(output), "id": id})
+        return
     n_blended = sum(one.weight > 0 for one in card.recipes)
     made_of = f"{n_blended} of {len(card.recipes)} recipes" if card.recipes else card.base_model
     talk.headline(f"{card.kind} of {made_of}")
     counts = ", ".join(f"{count:,} of {label!r}" for label, count in zip(card.classes, card.class_counts, strict=True))
     features = card.feature_names or [f"{card.n_features} without names"]
     facts = {
+        "id": id,
         "written": card.created_at,
-        "trained on": counts,
+        **_recorded(card.record or TrainingRecord(None)),
+        # The training rows of a model that was trained elsewhere are not known.
+        "trained on" if card.rounds or card.recipes else "adopted with": counts,
         "snapshot": card.snapshot or "",
         "to find": repr(card.pos_label if card.pos_label is not None else card.minority_class),
         "target": card.target or "",
@@ -32,9 +49,35 @@ def run(options: Namespace) -> None:
         "notes": card.notes or "",
     }
     talk.say("\n".join(f"{name:<12} {value}" for name, value in facts.items() if value))
-    talk.say()
-    talk.say(recipe_table(card.recipes) if card.recipes else records(ROUND_COLUMNS, card.rounds))
-    talk.result(asdict(card))
+    if card.rounds or card.recipes:
+        talk.say()
+        talk.say(recipe_table(card.recipes) if card.recipes else records(ROUND_COLUMNS, card.rounds))
+    talk.result({"id": id, **asdict(card)})
+
+
+def _recorded(record: TrainingRecord) -> dict[str, str]:
+    """The record of the training in short lines."""
+    data, facts = record.data, {"author": record.author or "", "command": record.command or ""}
+    if data is not None:
+        span = "" if data.first is None else f", from {data.first} to {data.last}"
+        facts["data"] = f"{', '.join(data.sources)}: {data.n_rows:,} rows, {len(data.columns)} columns{span}"
+        facts["digest"] = data.digest
+    if record.promotions:
+        last = record.promotions[-1]
+        figures = f"{last.goal} from {last.old:.4g} to {last.new:.4g}"
+        facts["replaced"] = f"{last.replaced} ({figures}); {len(record.promotions)} in all"
+    return facts
+
+
+def _evaluation(path: str) -> dict[str, Any]:
+    """What `evaluate --json` printed. Other files are refused."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path} cannot be read as JSON: {error}") from error
+    if not isinstance(found, dict) or "aucprc" not in found:
+        raise TableError(f"{path} is not the output of `selfpaced evaluate MODEL DATA --json`.")
+    return found
 
 
 def _reference(card: ModelCard) -> str:

@@ -8,17 +8,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from selfpaced.cli.columns import Floats
 from selfpaced.cli.history import rows_to_score, rows_to_score_with_state
 from selfpaced.cli.opening import scores_output, what_is_done
 from selfpaced.cli.output import Talk, counted_new_categories
 from selfpaced.cli.request import Deciding, check_engine_options, data_of, request_from
 from selfpaced.exceptions import NewCategoryWarning, TableError
-from selfpaced.persistence import load_ensemble, read_card
-from selfpaced.predicting import ScoringOptions, open_to_score, write_decided
+from selfpaced.persistence import id_of_file, load_ensemble, read_card
+from selfpaced.predicting import Beside, open_to_score, write_decided, write_scores
+from selfpaced.reasons import check_top
 from selfpaced.storage import Place
 from selfpaced.tables import DatabaseTable, Roles
 from selfpaced.tables.sources import check_columns
+from selfpaced.thresholds import ZoneLimits
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Predicted:
     n_expected: float | None  # the sum of the probabilities of the rare class; None if scores are not probabilities
     # The number of rows with categories that the model was not trained with, by column; None if they are not counted.
     new_categories: Mapping[str, int] | None = None
+    n_zones: Mapping[str, int] | None = None  # the number of rows of each zone; None without zones
 
     def __str__(self) -> str:
         """
@@ -42,6 +47,7 @@ class Predicted:
         if self.n_expected is not None:
             n_expected = round(self.n_expected)
             parts.append(f"about {n_expected:,} rare row{'' if n_expected == 1 else 's'} expected")
+        parts += [f"{n_rows:,} in the zone {name!r}" for name, n_rows in (self.n_zones or {}).items()]
         return ", ".join(parts)
 
 
@@ -51,13 +57,21 @@ def predict(
     output: Place | DatabaseTable,
     *,
     keep: Sequence[str] = (),
-    threshold: float | None = None,
+    threshold: float | ZoneLimits | None = None,
     deciding: Deciding | None = None,
     progress: Callable[[int, int | None], None] | None = None,
+    beside: Beside | None = None,
 ) -> Predicted:
     """Write the scores, and count rows and alerts in the same pass."""
-    deciding = deciding or Deciding()
+    deciding, beside = deciding or Deciding(), beside or Beside()
     deciding.check(model)
+    zones, lowest = (threshold, threshold.lowest) if isinstance(threshold, ZoneLimits) else (None, threshold)
+    if zones is not None and deciding.is_asked_for:
+        raise TableError(
+            f"The threshold of this model has zones, {', '.join(zones.names)}, which do not go together with --decide "
+            f"or --top. Give one threshold as a number, such as --threshold {zones.lowest}."
+        )
+    n_zones = dict.fromkeys(() if zones is None else zones.names, 0)
     data = data_of(source)
     with counted_new_categories() as new:
         if deciding.is_asked_for:
@@ -65,8 +79,8 @@ def predict(
             table = open_to_score(model.model_, data.source, Roles(keep=tuple(deciding.columns())), data.reading)
             written = replace(table, roles=Roles(keep=tuple(keep)))
             check_columns(written.reader, written.roles)
-            decide = partial(deciding.alerts, table=table, threshold=threshold)
-            scores, alerts = write_decided(model.model_, written, output, decide, model.n_jobs, progress)
+            decide = partial(deciding.alerts, table=table, threshold=lowest)
+            scores, alerts = write_decided(model.model_, written, output, decide, model.n_jobs, progress, beside)
             n_rows, n_alerts, total = int(scores.size), int(alerts.sum()), float(scores.sum())
         else:
             n_rows, n_alerts, total = 0, 0, 0.0
@@ -74,14 +88,19 @@ def predict(
             def count(scores: Floats) -> None:
                 nonlocal n_rows, n_alerts, total
                 n_rows += scores.size
-                n_alerts += 0 if threshold is None else int((scores >= threshold).sum())
+                n_alerts += 0 if lowest is None else int((scores >= lowest).sum())
+                for name, number in zip(
+                    *np.unique([] if zones is None else zones.of(scores), return_counts=True), strict=True
+                ):
+                    n_zones[name] += int(number)
                 total += float(scores.sum())
 
-            reading: ScoringOptions = {**data.reading, "progress": progress}
-            model.write_predictions(data.source, output, keep=keep, threshold=threshold, on_scores=count, **reading)
+            table = open_to_score(model.model_, data.source, Roles(keep=tuple(keep)), data.reading)
+            how: dict[str, Any] = {"threshold": threshold, "on_scores": count, "beside": beside}
+            write_scores(model.model_, table, output, n_jobs=model.n_jobs, progress=progress, **how)
     has_alerts = threshold is not None or deciding.is_asked_for
     expected = None if model.calibrator_ is None else total
-    return Predicted(n_rows, n_alerts if has_alerts else None, expected, new)
+    return Predicted(n_rows, n_alerts if has_alerts else None, expected, new, n_zones or None)
 
 
 def run(options: Namespace) -> None:
@@ -92,8 +111,18 @@ def run(options: Namespace) -> None:
     talk, on_cluster = Talk(options), options.engine is not None
     if on_cluster and options.if_exists != "fail":
         raise TableError("--if-exists is for a database; on a cluster scores are written to Parquet files.")
+    n_reasons = 0 if options.reasons is None else check_top(options.reasons)
+    if on_cluster and n_reasons:
+        raise TableError("--reasons does not work with --engine. Give the rows of the alerts to predict without it.")
+    if on_cluster and options.stamp:
+        raise TableError("--stamp does not work with --engine. Omit it, and keep the result of selfpaced inspect.")
     output = options.output if on_cluster else scores_output(options)
     threshold, keep = threshold_of(options.threshold, options.model), kept_columns(options)
+    zones = zones_of(options.threshold, options.model)
+    if on_cluster and zones is not None:
+        raise TableError(
+            f"Zones are not written on a cluster. Give one threshold as a number: --threshold {zones.lowest}."
+        )
     model = load_ensemble(options.model)
     deciding = request_from(Deciding, options)
     if on_cluster:
@@ -102,7 +131,9 @@ def run(options: Namespace) -> None:
         found = predict_on_cluster(options, model, keep, threshold)
     else:
         with talk.progress(what_is_done(options, "scoring")) as progress:
-            how: dict[str, Any] = {"keep": keep, "threshold": threshold, "deciding": deciding}
+            how: dict[str, Any] = {"keep": keep, "threshold": zones or threshold, "deciding": deciding}
+            stamp = {"model_id": id_of_file(options.model), "threshold": threshold} if options.stamp else {}
+            how["beside"] = Beside(n_reasons, stamp)
             metrics = read_card(options.model).metrics
             given = (options, model, metrics)
             with (
@@ -114,11 +145,17 @@ def run(options: Namespace) -> None:
     where = f"the files of {output}" if on_cluster else str(output)
     talk.say(f"Wrote {found.n_rows:,} scores to {where}{': ' if str(found) else ''}{found}.")
     decided = {name: value for name, value in vars(deciding).items() if value is not None}
-    talk.result({"output": str(output), "threshold": threshold, **decided, **vars(found)})
+    limits = {} if zones is None else {"zones": zones.as_facts()}
+    talk.result({"output": str(output), "threshold": threshold, **limits, **decided, **vars(found)})
 
 
 def kept_columns(options: Namespace) -> list[str]:
     return [name.strip() for name in options.keep.split(",") if name.strip()]
+
+
+def zones_of(given: str | None, model: str) -> ZoneLimits | None:
+    """The zones that the model's card has, if its own threshold is asked for."""
+    return ZoneLimits.from_facts(read_card(model).metrics.get("zones")) if given == "best" else None
 
 
 def threshold_of(given: str | None, model: str) -> float | None:

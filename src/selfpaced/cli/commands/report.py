@@ -1,7 +1,8 @@
 """`selfpaced report`: a page about a model and the rows that it is judged by."""
 
 from argparse import Namespace
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,29 @@ from selfpaced.cli.commands.train import ROWS_SAMPLED, Trained
 from selfpaced.cli.history import rows_to_score, trials_in_words
 from selfpaced.cli.opening import check_output, fits_in_memory, labelled_rows, what_is_done
 from selfpaced.cli.output import Talk
-from selfpaced.cli.request import Deciding, amounts_in, data_of, numbers_in, request_from, rule_of, times_in
+from selfpaced.cli.request import (
+    Deciding,
+    amounts_in,
+    check_times_of,
+    data_of,
+    numbers_in,
+    request_from,
+    rule_of,
+    target_of,
+    times_in,
+    zone_for,
+)
+from selfpaced.cli.splitting import check_guarantee
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from selfpaced.monitoring import Reference
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, open_to_score, rare_rows, scores_of
-from selfpaced.report import Report, has_stages, report_of_scores, suspect_rows
+from selfpaced.report import Report, has_stages, highest_rows, report_of_scores, suspect_rows
 from selfpaced.scoring import over_stream
 from selfpaced.tables import NewCategories, Roles, with_open_categories
 from selfpaced.tables.files import StreamedTable
-from selfpaced.thresholds import parse_decision
+from selfpaced.thresholds import Rule, ZoneLimits, parse_decision
 
 MOST_VALUES_LOADED = 2**24  # larger tables are described by a sample; a loaded value takes about 30 bytes
 
@@ -40,7 +53,10 @@ class ReportRequest:
     time_column: str | None = None
     time_unit: str | None = None
     decide: str | None = None
+    by: str | None = None
     reference: Reference | None = None  # the distribution of the rows that the model was judged by, to measure drift
+    zones: ZoneLimits | None = None  # those of the model, which are shown if there is no other rule
+    training: Mapping[str, Any] = field(default_factory=dict)  # the options of the training
 
 
 def describes_all_rows(table: StreamedTable) -> bool:
@@ -93,22 +109,23 @@ def report_of_training(trained: Trained) -> Report:
     known = {name: getattr(asked, name) for name in ("target", "id", "time_column", "time_unit")}
     request = ReportRequest(**known, amount=amount)
     whole = trained.facts.in_memory and describes_all_rows(trained.data.test)
+    if trained.choice is not None:
+        more["timezone"] = zone_for(trained.data.test, trained.choice.rule, asked.time_column)
     return _report(trained.model, trained.data.test, request, (trained.is_rare, trained.scores), whole, more)
 
 
 def report_of_file(model: Any, source: Any, request: ReportRequest, progress: RowsDone | None = None) -> Report:
     """A report on a model that was loaded, and on the rows of a file."""
     trained_on = model.trained_on_
-    target = request.target or trained_on.target
-    if target is None or trained_on.schema is None:
-        raise TableError("The model was not trained on a file. Call model.report(X, y) with rows in memory.")
+    target = target_of(request.target, model)
     if request.time_unit is not None and request.time_column is None:
         raise TableError(f"--time-unit {request.time_unit} needs the times of the rows. Name them: --time-column COL.")
-    rule_of(request.rule or "f1", request.amount)  # refuses a wrong rule before the rows are scored
+    rule: Rule = rule_of(request.rule or "f1", request.amount)  # refuses a wrong rule before the rows are scored
+    check_times_of(rule, request.time_column)
     deciding = Deciding(request.decide)
     deciding.check(model)
     data = data_of(source)
-    also = tuple(name for name in (request.time_column, *deciding.columns()) if name is not None)
+    also = tuple(name for name in (request.time_column, request.by, *deciding.columns()) if name is not None)
     roles = Roles(target, trained_on.pos_label, amount_column=request.amount, keep=also)
     try:
         table = open_to_score(model.model_, data.source, roles, data.reading)
@@ -119,7 +136,9 @@ def report_of_file(model: Any, source: Any, request: ReportRequest, progress: Ro
     if request.drop_unlabelled:
         table = table.part(labelled_rows(table.reader, target))
     is_rare = rare_rows(trained_on, table)  # refuses unknown labels
-    more: dict[str, Any] = {"threshold": request.rule}
+    check_guarantee(rule, model, table, is_rare, request.training)
+    more: dict[str, Any] = {"threshold": request.rule, "timezone": zone_for(table, rule, request.time_column)}
+    more["zones"] = request.zones if request.rule is None else None
     whole = describes_all_rows(table)
     if whole:
         _, scores, more["stage_scores"] = scored_in_stages(model, table, progress)
@@ -157,13 +176,15 @@ def _report(
         decide=request.decide,
         decide_columns=numbers_in(table, None if request.decide is None else parse_decision(request.decide)),
         reference=request.reference,
+        groups=None if request.by is None else table.column(request.by),
+        groups_name=request.by or "",
         **more,
     )
 
 
 def _rows_worth_having(is_rare: Mask, scores: Floats) -> NDArray[np.intp]:
     """The rows that are shown one by one, and others at random."""
-    shown = np.concatenate(suspect_rows(is_rare, scores))
+    shown = np.concatenate([*suspect_rows(is_rare, scores), highest_rows(scores)])
     some = np.random.default_rng(0).permutation(is_rare.size)[:ROWS_SAMPLED]
     return np.unique(np.concatenate([shown, some])).astype(np.intp)
 
@@ -174,7 +195,8 @@ def run(options: Namespace) -> None:
     model = load_ensemble(options.model)
     with talk.progress(what_is_done(options, "scoring")) as progress:
         card = read_card(options.model)
-        request = request_from(ReportRequest, options, reference=card.reference)
+        known = {"zones": ZoneLimits.from_facts(card.metrics.get("zones")), "training": card.metrics.get("training")}
+        request = request_from(ReportRequest, options, reference=card.reference, **known)
         report = report_of_file(model, rows_to_score(options, model, card.metrics), request, progress)
     report.save(output)
     talk.say(f"The report is in {output}.")

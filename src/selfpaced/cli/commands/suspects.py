@@ -6,19 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from selfpaced.cli.columns import Mask
 from selfpaced.cli.commands.predict import kept_columns
 from selfpaced.cli.history import rows_to_score
 from selfpaced.cli.opening import check_output, labelled_rows
 from selfpaced.cli.output import Talk, table
-from selfpaced.cli.request import Data, TrainRequest, target_of
-from selfpaced.cli.splitting import rows_to_train_on
+from selfpaced.cli.request import Data, target_of
+from selfpaced.cli.splitting import trained_rows
 from selfpaced.ensembles import DoubtingEnsemble, suspects_in_table
 from selfpaced.exceptions import TableError
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import open_to_score
 from selfpaced.tables import Roles, plain
-from selfpaced.tables.files import StreamedTable
 from selfpaced.tables.sources import batch_of, write_batches
 
 
@@ -46,7 +44,7 @@ def find_suspects(
     label = None if options.label is None else _label(options.label, names)
     labelled = labelled_rows(table.reader, target)
     with_labels = table.part(labelled)
-    rows = _trained_on(with_labels, target, training)
+    rows = trained_rows(with_labels, target, training)
     found = suspects_in_table(model, with_labels, rows, options.n, label)
     places = np.flatnonzero(labelled)[found.rows]
     columns = {
@@ -71,19 +69,6 @@ def _label(written: str, names: Mapping[Any, Any]) -> Any:
     if not found:
         raise TableError(f"The model does not know the label {written!r}. Its labels are {list(names.values())}.")
     return found[0]
-
-
-def _trained_on(table: StreamedTable, target: str, training: Mapping[str, Any]) -> Mask | None:
-    """The rows that the model was trained on, if these are the rows of its training, split as they were then."""
-    names = ("seed", "holdout", "time_column", "time_unit", "delay", "group", "valid")
-    known = {name: training[name] for name in names if training.get(name) is not None}
-    if not training or training.get("engine") is not None:  # a cluster holds out other rows than are held out here
-        return None
-    asked = TrainRequest(None, target, **known)
-    try:
-        return rows_to_train_on(asked, table)
-    except (TableError, ValueError):  # other rows cannot always be split in this way
-        return None
 
 
 MOST_SHOWN = 20

@@ -1,7 +1,8 @@
 """`selfpaced train`: train a model on a table, and judge it on held-out rows."""
 
+import shlex
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from selfpaced.calibration import expects_the_rare_rows
 from selfpaced.callbacks import seconds_by_phase
 from selfpaced.cli import output
+from selfpaced.cli.bases import base_named, check_can_be_saved, is_single
 from selfpaced.cli.columns import Caution, Floats, Mask, find_leaks
 from selfpaced.cli.history import trials_in_words, with_features_of
 from selfpaced.cli.opening import (
@@ -22,18 +24,38 @@ from selfpaced.cli.opening import (
     open_source,
     what_is_done,
 )
-from selfpaced.cli.request import AUTO, HistoryRequest, TrainRequest, amounts_in, check_engine_options, rule_of
+from selfpaced.cli.request import (
+    AUTO,
+    HistoryRequest,
+    TrainRequest,
+    amounts_in,
+    check_engine_options,
+    rule_of,
+    times_in,
+    zone_for,
+)
 from selfpaced.cli.splitting import TrainingData, rows_to_train_on, sides_by_time, split_for
-from selfpaced.ensembles import SelfPacedEnsembleClassifier, Stopwatch, check_classes
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, SingleModelClassifier, Stopwatch, check_classes
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_model, columns_of
 from selfpaced.exceptions import TableError
 from selfpaced.history import History
 from selfpaced.metrics import aucprc, resampled
 from selfpaced.monitoring import Reference, make_reference
-from selfpaced.persistence import save_model
+from selfpaced.persistence import Promotion, TrainingRecord, save_model
 from selfpaced.predicting import TableEvaluation, evaluation, rare_rows, scores_of
+from selfpaced.storage import shown
 from selfpaced.tables import ClassCounts, Progress, Table
-from selfpaced.thresholds import Rule, Sweep, ThresholdChoice, amounts_of, choice_from, sweep_of
+from selfpaced.thresholds import (
+    Rule,
+    Sweep,
+    ThresholdChoice,
+    amounts_of,
+    choice_from,
+    period_of,
+    periods_for,
+    sweep_of,
+    zone_lines,
+)
 
 N_MEMBERS, N_BINS = 10, 20
 FEWEST_ROWS = 3
@@ -84,7 +106,7 @@ class Trained:
 
 
 def open_data(request: TrainRequest, progress: Progress | None = None) -> TrainingData:
-    source = open_source(request, progress)
+    source = open_source(request, progress, for_record=True)
     check_enough(source.facts.labels, request.target)
     if request.history is not None and request.history.entities is None:
         source = with_best_history(request, source)
@@ -143,12 +165,13 @@ def train(
     with stopwatch.running("opening"):
         data = open_data(request, progress)
         amounts = amounts_in(data.test, request.cost_column)  # refuses amounts that are not numbers, before the fit
+        periods = _periods(request, rule, data.test)
     if model is None:
         model = model_for(request, columns_of(None, data.facts.schema), calibration_for(request, data.train))
-    elif request.callbacks:
+    elif request.callbacks and not isinstance(model, SingleModelClassifier):
         model.set_params(callbacks=list(request.callbacks))
     with output.kept_warnings() as warned_of, stopwatch.running("training"):
-        model.fit_table(data.train, checkpoint=request.checkpoint)
+        fit_on(model, data.train, data.facts, request.checkpoint)
     with stopwatch.running("looking for leakage"):
         sources = {column.name: column.source for column in data.facts.schema.columns}
         leaks = find_leaks(*data.rare_and_others(model, ROWS_SAMPLED, request.seed), request.seed, sources)
@@ -159,10 +182,23 @@ def train(
     if data.facts.pos_label is not None:
         warned_of += _common_label(model.pos_label_, is_rare)
     with stopwatch.running("choosing a threshold"):
-        sweep, choice, unmet = chosen(is_rare, scores, rule, amounts)
+        sweep, choice, unmet = chosen(is_rare, scores, rule, amounts, periods)
         judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
     found = (is_rare, scores, judged, leaks, sweep, choice, unmet, warned_of, stopwatch.phases())
     return Trained(request, model, data, *found, train_sample, stage_scores)
+
+
+def fit_on(model: Any, table: Table, facts: TableFacts, checkpoint: str | None = None) -> None:
+    """Train a model on a table. One model of all rows needs them in memory."""
+    if not isinstance(model, SingleModelClassifier):
+        model.fit_table(table, checkpoint=checkpoint)
+    elif facts.in_memory:
+        model.fit_table(table)
+    else:
+        raise TableError(
+            "The table is too large for the memory, but one model of all rows needs all of them there. Give fewer rows "
+            "or columns, or train an ensemble, such as --base lightgbm."
+        )
 
 
 def _scored(data: TrainingData, model: Any, for_report: bool) -> tuple[Mask, Floats, list[float] | None]:
@@ -176,11 +212,15 @@ def _scored(data: TrainingData, model: Any, for_report: bool) -> tuple[Mask, Flo
 
 
 def model_for(request: TrainRequest, columns: Columns, calibration: str | None) -> Any:
-    """A blend of recipes, or one ensemble of the kind of members that was asked for."""
+    """A blend of recipes, one ensemble of the kind of members that was asked for, or one model of all rows."""
     if request.base == AUTO:
         return auto_model(request, calibration)
+    base = base_named(request.base, columns, request.seed)
+    if is_single(request.base):
+        how: dict[str, Any] = {"n_jobs": request.n_jobs, "random_state": request.seed}
+        return SingleModelClassifier(base, calibration=calibration, **how)
     return SelfPacedEnsembleClassifier(
-        base_model(request.base, columns),
+        base,
         N_MEMBERS if request.members is None else request.members,
         n_bins=N_BINS if request.bins is None else request.bins,
         n_jobs=request.n_jobs,
@@ -207,14 +247,14 @@ def calibration_for(request: TrainRequest, train_part: Table) -> str | None:
 
 
 def chosen(
-    is_rare: Mask, scores: Floats, rule: Rule, amounts: Floats | None
+    is_rare: Mask, scores: Floats, rule: Rule, amounts: Floats | None, periods: Any = None
 ) -> tuple[Sweep, ThresholdChoice | None, str | None]:
     """The alerts at all thresholds, and the threshold by the rule.
 
     If the rule cannot be met, the best threshold by F1 and the reason: the model is kept.
     """
     try:
-        sweep = sweep_of(is_rare, scores, None if amounts is None else amounts_of(amounts, is_rare))
+        sweep = sweep_of(is_rare, scores, None if amounts is None else amounts_of(amounts, is_rare), periods)
         if sweep.thresholds.size > 1:
             return sweep, choice_from(sweep, rule), None
     except ValueError as error:
@@ -222,6 +262,14 @@ def chosen(
         if sweep.thresholds.size > 1:
             return sweep, choice_from(sweep, rule_of("f1", None)), str(error)
     return sweep, None, f"All {scores.size:,} scores are {scores[0]:g}, so no threshold can separate rows."
+
+
+def _periods(request: TrainRequest, rule: Rule, test: Any) -> Any:
+    """The period of each held-out row, for a rule such as alerts<=200/day."""
+    if period_of(rule) is None or request.time_column is None:
+        return None
+    zone = zone_for(test, rule, request.time_column)
+    return periods_for(rule, times_in(test, request.time_column, request.time_unit), test.n_rows, zone)
 
 
 def check_enough(labels: ClassCounts, target: str) -> None:
@@ -255,6 +303,7 @@ def run(options: Namespace) -> None:
     callbacks = talk.callbacks() if engine is None else [] if talk.is_quiet else [output.LogLines()]
     request = TrainRequest.of(options, callbacks)
     request.check()
+    check_can_be_saved(request.base)
     if engine is None:
         opening: AbstractContextManager[OpenData] = nullcontext(open_data)
     else:
@@ -267,7 +316,8 @@ def run(options: Namespace) -> None:
         _tell(talk, trained)
         metrics = metrics_of(trained)
         reference = None if options.no_reference else trained.reference()
-        save_model(trained.model, place, metrics=metrics, reference=reference)
+        record = record_of(trained, options)
+        save_model(trained.model, place, metrics=metrics, reference=reference, record=record)
     scores = "scores.parquet" if engine is None else "scores --engine ..."
     scores += "" if trained.facts.history is None else " --past FILE"
     talk.say(f"\nThe model is in {place}. Score rows: selfpaced predict {place} DATA -o {scores}")
@@ -281,12 +331,23 @@ def run(options: Namespace) -> None:
     talk.result({**written, **metrics, "recipes": recipes})
 
 
+def record_of(trained: Trained, options: Namespace, promotions: Sequence[Promotion] = ()) -> TrainingRecord:
+    """The record of a training by a command."""
+    return TrainingRecord(trained.facts.data, command_of(options), options.author, tuple(promotions))
+
+
+def command_of(options: Namespace) -> str | None:
+    """The command as it was typed, without the passwords of URLs."""
+    given = getattr(options, "given", None)
+    return None if given is None else shlex.join(["selfpaced", *(shown(str(one)) for one in given)])
+
+
 def metrics_of(trained: Trained) -> dict[str, Any]:
     """The quality of the model, for its card and for scripts."""
     found, facts, choice = trained.evaluation, trained.facts, trained.choice
     # For a blend, the seconds of all its recipes are added up.
     parts = getattr(trained.model, "ensembles_", {"": trained.model}).values()
-    rounds = [note for ensemble in parts for note in ensemble.rounds_]
+    rounds = [note for ensemble in parts for note in getattr(ensemble, "rounds_", [])]
     return {
         **vars(found),
         **({} if choice is None else choice.as_facts()),
@@ -364,6 +425,8 @@ def _tell(talk: output.Talk, trained: Trained) -> None:
     )
     if trained.choice is not None:
         talk.say(output.promise(trained.choice))
+        for line in zone_lines(trained.choice.zones, trained.choice.zone_figures):
+            talk.say(f"  {line}")
     talk.say(meaning(trained))
     if recipes := getattr(trained.model, "recipes_", ()):  # an ensemble of one kind of members has none
         talk.say(f"\n{output.recipe_table(recipes)}")

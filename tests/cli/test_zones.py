@@ -1,0 +1,108 @@
+"""Zones, guarantees and alerts per day, from the command line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from selfpaced.persistence import read_card
+from tests.cli.commands import train
+
+ZONES = "block: precision>=0.8 with 90%, review: alerts<=6/day, pass"
+TIMES = ("--time-column", "when")
+SMOOTH = ("--base", "logistic", "--members", "2", "--calibration", "sigmoid")  # few scores are equal
+
+
+@pytest.fixture
+def files(folder):
+    """Rows of 30 days in the order of time, and later ones."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(12_000) < 0.05).astype(int)
+    frame = pd.DataFrame(rng.normal(size=(y.size, 3)) + 2 * y[:, None], columns=list("abc")).assign(is_fraud=y)
+    frame["when"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.arange(y.size) * 216, unit="s")
+    frame[:9000].to_parquet("train.parquet", index=False)
+    frame[9000:].to_parquet("new.parquet", index=False)
+
+
+@pytest.fixture
+def zoned(files, run):
+    """The facts of a training with zones."""
+    code, said, complained = run(*train("train.parquet", "--rule", ZONES, *TIMES, *SMOOTH, "--json"))
+    assert code == 0, complained
+    return json.loads(said)
+
+
+def test_zones_are_saved_with_the_model_and_written_by_predict(zoned, run):
+    kept = read_card("model.skops").metrics
+    assert (kept["rule"], kept["zones"]) == (ZONES, zoned["zones"])
+    assert [zone["name"] for zone in kept["zones"]] == ["block", "review", "pass"]
+    command = ("predict", "model.skops", "new.parquet", "-o", "scores.csv", "--threshold", "best", "--json")
+    found = json.loads(run(*command)[1])
+    written = pd.read_csv("scores.csv")
+    block, review = (zone["threshold"] for zone in kept["zones"][:2])
+    expected = np.select([written["score"] >= block, written["score"] >= review], ["block", "review"], "pass")
+    assert written["zone"].tolist() == expected.tolist()
+    assert written["alert"].tolist() == (expected != "pass").tolist()
+    assert found["n_zones"] == {name: int((expected == name).sum()) for name in ("block", "review", "pass")}
+
+
+def test_evaluate_and_report_show_the_zones_of_training(zoned, run):
+    code, said, _ = run("evaluate", "model.skops", "new.parquet")
+    assert code == 0
+    assert f"block (from {zoned['zones'][0]['threshold']}): " in said
+    facts = json.loads(run("evaluate", "model.skops", "new.parquet", "--json")[1])["zones"]
+    assert sum(zone["n_rows"] for zone in facts) == 3000
+    assert run("report", "model.skops", "new.parquet", "-o", "report.json", "-q")[0] == 0
+    with open("report.json") as file:
+        shown = json.load(file)["zones"]
+    assert [zone["n_rows"] for zone in shown] == [zone["n_rows"] for zone in facts]
+
+
+def test_zones_do_not_go_with_other_ways_to_choose_alerts(zoned, run):
+    command = ("predict", "model.skops", "new.parquet", "-o", "scores.csv", "--threshold", "best", "--top", "3")
+    code, _, complained = run(*command)
+    assert code == 2
+    assert f"--threshold {zoned['threshold']}" in complained
+
+
+def test_a_guarantee_on_the_table_of_the_training_is_refused(zoned, run):
+    guarantee = ("--rule", "precision>=0.8 with 90%")
+    for command in ("evaluate", "report"):
+        code, _, complained = run(command, "model.skops", "train.parquet", *guarantee)
+        assert (code, "which needs rows that the model was not trained on" in complained) == (2, True)
+    code, said, _ = run("evaluate", "model.skops", "new.parquet", *guarantee)
+    assert code == 0
+    assert "Guaranteed: rows at or above the threshold are right in at least 80% of the cases" in said
+
+
+def test_alerts_per_day_are_counted_by_the_day_in_train_evaluate_and_report(files, run):
+    rule = ("--rule", "alerts<=9/day", *TIMES)
+    assert json.loads(run(*train("train.parquet", *rule, *SMOOTH, "--json"))[1])["rule"] == "alerts<=9/day"
+    facts = json.loads(run("evaluate", "model.skops", "new.parquet", *rule, "--json")[1])
+    assert run("report", "model.skops", "new.parquet", *rule, "-o", "report.json", "-q")[0] == 0
+    assert run("report", "model.skops", "new.parquet", *rule, "-o", "report.html", "-q")[0] == 0
+    with open("report.json") as file:
+        course = json.load(file)["course"]
+    days = course["periods"]
+    assert (course["period"], course["budget"]) == ("day", 9)
+    assert max(day["n_alerts"] for day in days) <= 9
+    assert [day["n_best"] for day in days] == [min(9, day["n_rows"]) for day in days]
+    assert sum(day["n_alerts"] for day in days) == round(facts["n_positives"] * facts["recall"] / facts["precision"])
+
+
+@pytest.mark.parametrize("command", [("train", "--target", "is_fraud"), ("report",), ("evaluate",)])
+def test_alerts_per_day_need_the_times_of_the_rows(zoned, run, command):
+    given = ["train.parquet"] if command[0] == "train" else ["model.skops", "new.parquet"]
+    code, _, complained = run(command[0], *given, *command[1:], "--rule", "alerts<=9/day")
+    assert code == 2
+    assert "'alerts<=9/day' needs the times of the rows. Name their column: --time-column COL." in complained
+
+
+def test_a_backtest_reads_the_same_budget_and_gives_it_by_the_day(files, run):
+    command = ("backtest", "train.parquet", "--target", "is_fraud", *TIMES, "--every", "8d", *SMOOTH)
+    found = json.loads(run(*command, "--rule", "alerts<=9/day", "--json", "--html", "backtest.html")[1])
+    assert all(day["alerts"] == min(9, day["n_rows"]) for day in found["periods"])
+    assert sum(day["alerts"] for day in found["periods"]) == found["courses"][0]["alerts"]
+    code, _, complained = run(*command, "--rule", "f1")
+    assert (code, "its rule is a number of alerts" in complained) == (2, True)
