@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from paper.datasets import data_folder
+from paper.datasets import data_folder, unused
 from paper.experiment import Experiment, Surroundings
 from paper.experiments import EXPERIMENTS
 from paper.results import FOLDER, Results
@@ -18,7 +19,8 @@ EXAMPLES = """\
 examples:
   python -m paper run --quick                        everything once, on small parts of the data: minutes
   python -m paper run checkerboard overlap           all runs of two experiments
-  python -m paper run real_world --only dataset=record-linkage --data ~/downloads
+  python -m paper run --data ~/downloads             all runs, with the paper's data sets whose files are there
+  python -m paper run --only dataset=febrl-pairs     all runs on one data set
   python -m paper render                             tables and pictures from the finished cells
 """
 
@@ -34,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def list_experiments(options: argparse.Namespace) -> int:
     """Name every experiment with its finished and wanted cells."""
-    for name, experiment in EXPERIMENTS.items():
+    for name, experiment in _experiments(options).items():
         wanted = {cell.key for cell in experiment.cells()}
         finished = Results(experiment, _folder(options)).finished() & wanted
         print(f"{name:26}{len(finished):5} of {len(wanted):4} cells  {experiment.title}")
@@ -42,7 +44,8 @@ def list_experiments(options: argparse.Namespace) -> int:
 
 
 def run_experiments(options: argparse.Namespace) -> int:
-    experiments = [EXPERIMENTS[name] for name in options.names or EXPERIMENTS]
+    known = _experiments(options)
+    experiments = [known[name] for name in options.names or known]
     only = _by_name(options.only)
     _check_known(only, experiments)
     n_failed = run(
@@ -68,6 +71,15 @@ def render_pages(options: argparse.Namespace) -> int:
     for path in render(_folder(options), _pages(options), quick=options.quick):
         print(path)
     return 0
+
+
+def _experiments(options: argparse.Namespace) -> dict[str, Experiment]:
+    """All experiments, on the paper's own data sets where their files are there, else on stand-ins."""
+    on_request = {"dataset": unused(data_folder(options.data))}
+    return {
+        name: replace(experiment, by_request=on_request) if "dataset" in experiment.grid else experiment
+        for name, experiment in EXPERIMENTS.items()
+    }
 
 
 def _folder(options: argparse.Namespace) -> Path:
@@ -128,15 +140,20 @@ def _parser() -> argparse.ArgumentParser:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--quick", action="store_true", help="one run on small parts of the data, kept in .paper/")
     shared.add_argument("--results", metavar="FOLDER", help="where finished cells are kept; default docs/paper/results")
+    data = argparse.ArgumentParser(add_help=False)
+    data.add_argument("--data", metavar="FOLDER", help="where the data sets are; default SELFPACED_DATA")
 
-    listing = commands.add_parser("list", parents=[shared], help="the experiments and how much of them is finished")
+    listing = commands.add_parser(
+        "list", parents=[shared, data], help="the experiments and how much of them is finished"
+    )
     listing.set_defaults(command=list_experiments)
 
-    running = commands.add_parser("run", parents=[shared], help="run what is not finished of some experiments, or all")
+    running = commands.add_parser(
+        "run", parents=[shared, data], help="run what is not finished of some experiments, or all"
+    )
     running.add_argument("names", nargs="*", type=_experiment, metavar="NAME", help="experiments; all if none is named")
     running.add_argument("--runs", type=_positive, metavar="N", help="at most so many runs of each setting")
     running.add_argument("--only", action="append", default=[], metavar="NAME=VALUE", help="such as method=SPE")
-    running.add_argument("--data", metavar="FOLDER", help="where the data sets lie; default SELFPACED_DATA")
     running.add_argument("--jobs", type=_positive, metavar="N", help="cells at a time; default one a core")
     running.set_defaults(command=run_experiments)
 

@@ -25,6 +25,17 @@ Work = Callable[[Setting, int, Surroundings], list[Row]]
 
 
 @dataclass(frozen=True)
+class Budget:
+    """What a cell may use before it is given up: seconds of processor time, because cells share the cores, and memory.
+
+    Its process is then killed, and what it had used is its result.
+    """
+
+    seconds: float
+    gigabytes: float
+
+
+@dataclass(frozen=True)
 class Experiment:
     """A grid.
 
@@ -34,7 +45,8 @@ class Experiment:
     work : from a setting, a run's number and the surroundings to one or more rows of results. All randomness comes
         from the run's number.
     runs : how many runs a setting has.
-    by_request : values of settings that are run only when asked for by name: their data must be fetched by hand.
+    by_request : values of settings that are run only when asked for by name.
+    budget : the limits of a setting that may take too long or too much memory; None for the others.
     gigabytes : memory that a cell may need at most.
     """
 
@@ -45,13 +57,16 @@ class Experiment:
     runs: Callable[[Setting], int] = field(default=lambda setting: 10)
     leave_out: Callable[[Setting], bool] = field(default=lambda setting: False)
     by_request: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    budget: Callable[[Setting], Budget | None] = field(default=lambda setting: None)
     gigabytes: float = 1.0
 
     def settings(self, only: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
         """The settings of the grid, or those among them that have one of the values asked for."""
+        if not set(only) <= set(self.grid):
+            return
         for values in product(*self.grid.values()):
             setting = dict(zip(self.grid, values, strict=True))
-            asked_for = all(str(setting[name]) in only[name] for name in setting if name in only)
+            asked_for = all(str(setting[name]) in values for name, values in only.items())
             unasked = any(setting[name] in rare and name not in only for name, rare in self.by_request.items())
             if asked_for and not unasked and not self.leave_out(setting):
                 yield setting

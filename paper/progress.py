@@ -28,6 +28,8 @@ class Progress:
         if error := rows[0].get("error"):
             self.n_failed += 1
             outcome = f"FAILED, {error}"
+        elif reason := rows[0].get("given_up"):
+            outcome = f"given up, {reason}"
         else:
             best = rows[-1].get("aucprc")
             outcome = "done" if best is None else f"AUCPRC {best:.3f}"

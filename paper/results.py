@@ -14,7 +14,7 @@ import pandas as pd
 from paper.experiment import Cell, Experiment
 
 # Columns that hold words, besides the settings.
-WORDS = ["model", "versions"]
+WORDS = ["model", "versions", "given_up"]
 FOLDER = Path(__file__).parents[1] / "docs" / "paper" / "results"
 
 

@@ -15,9 +15,8 @@ import psutil
 from paper.experiment import Cell, Experiment, Row, Surroundings
 from paper.progress import Progress
 from paper.results import Results
-from paper.working import live_and_die_with_the_parent, work
+from paper.working import GIGABYTE, live_and_die_with_the_parent, work, work_within
 
-GIGABYTE = 2**30
 # Cells share the cores: a model's own threads would only get into the way of the other cells.
 ONE_THREAD = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"]
 PACKAGES = ["scikit-learn", "imbalanced-learn", "lightgbm", "numpy"]
@@ -90,7 +89,7 @@ def _until_broken(
             while not killed:
                 while not killed and len(running) < jobs and (cell := next(waiting, None)) is not None:
                     try:
-                        running[pool.submit(work, known[cell.experiment].work, cell, surroundings)] = cell
+                        running[_submitted(pool, cell, known, surroundings)] = cell
                     except BrokenProcessPool:
                         killed.append(cell)
                 if not running:
@@ -111,12 +110,22 @@ def _until_broken(
 def _alone(cell: Cell, known: dict[str, Experiment], surroundings: Surroundings) -> list[Row]:
     with _processes(1) as pool:
         try:
-            return pool.submit(work, known[cell.experiment].work, cell, surroundings).result()
+            return _submitted(pool, cell, known, surroundings).result()
         except KeyboardInterrupt:
             _kill_children()
             raise
         except BrokenProcessPool:
             return [{"error": "the process was killed, probably for want of memory", "seconds": 0.0}]
+
+
+def _submitted(
+    pool: ProcessPoolExecutor, cell: Cell, known: dict[str, Experiment], surroundings: Surroundings
+) -> Future[list[Row]]:
+    experiment = known[cell.experiment]
+    budget = None if surroundings.quick else experiment.budget(dict(cell.setting))
+    if budget:
+        return pool.submit(work_within, budget, experiment.work, cell, surroundings)
+    return pool.submit(work, experiment.work, cell, surroundings)
 
 
 def _kill_children() -> None:

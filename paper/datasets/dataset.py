@@ -34,7 +34,10 @@ class Dataset:
     load : from the folder with the published files to numeric features and labels (1 is the rare class).
     expected : rows and positives that the loaded data must have; None if any number is fine.
     to_standardise : columns that models get with mean 0 and deviation 1.
-    few : from numbers of rows and of positives to so many of them, for data that are generated; None if they are not.
+    files : names of files; if one of them is in the folder, the user has the data set.
+    stands_for : the name of the paper's data set that this one is used for where its files are missing; None for the
+        paper's own.
+    other_rows : whether the rows are others than the published ones, so that figures do not compare.
     differs : how the data differ from the paper's, in words for the reader of a table; None if they do not.
     """
 
@@ -43,8 +46,18 @@ class Dataset:
     load: Callable[[Path], tuple[Features, Labels]]
     expected: Statistics | None = None
     to_standardise: tuple[int, ...] = ()
-    few: Callable[[int, int], tuple[Features, Labels]] | None = None
+    files: tuple[str, ...] = ()
+    stands_for: str | None = None
+    other_rows: bool = False
     differs: str | None = None
+
+    @property
+    def published_name(self) -> str:
+        """The name of the data set in the paper's tables."""
+        return self.stands_for or self.name
+
+    def is_in(self, folder: Path) -> bool:
+        return any((folder / name).exists() for name in self.files)
 
     def read(self, folder: Path) -> tuple[Features, Labels]:
         """Load and count: a file that is cut short or of another edition must not pass for the published one."""

@@ -142,16 +142,25 @@ def _loader(edition: Edition, rare: str) -> Callable[[Path], tuple[Features, Lab
 
 
 def _full(rare: str) -> Dataset:
-    return Dataset(f"kddcup-dos-{rare.lower()}", f"KDDCUP (DOS vs. {rare})", _loader(FULL, rare), FULL.statistics(rare))
+    name, title = f"kddcup-dos-{rare.lower()}", f"KDDCUP (DOS vs. {rare})"
+    return Dataset(name, title, _loader(FULL, rare), FULL.statistics(rare), files=tuple(FULL.files))
 
 
 def _ten_percent(rare: str) -> Dataset:
     whole, here = _full(rare), TEN_PERCENT.statistics(rare)
     differs = (
-        f"the official 10% file, with {here.n_rows:,} rows and {here.imbalance_ratio:.2f}:1; "
-        f"the paper's full file has {FULL.statistics(rare).n_rows:,} and {FULL.statistics(rare).imbalance_ratio:.2f}:1"
+        f"This is the official 10% file, with {here.n_rows:,} rows at {here.imbalance_ratio:.2f}:1. The paper has the "
+        f"full file, with {FULL.statistics(rare).n_rows:,} at {FULL.statistics(rare).imbalance_ratio:.2f}:1."
     )
-    return Dataset(f"{whole.name}-10%", f"{whole.title}, 10% file", _loader(TEN_PERCENT, rare), here, differs=differs)
+    return Dataset(
+        f"{whole.name}-10%",
+        f"{whole.title}, 10% file",
+        _loader(TEN_PERCENT, rare),
+        here,
+        files=tuple(TEN_PERCENT.files),
+        stands_for=whole.name,
+        differs=differs,
+    )
 
 
 KDDCUP_DOS_PRB, KDDCUP_DOS_R2L = _full("PRB"), _full("R2L")

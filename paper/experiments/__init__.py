@@ -6,12 +6,13 @@ from paper.experiments.ensembles import ENSEMBLES
 from paper.experiments.hardness_under_imbalance import HARDNESS_UNDER_IMBALANCE
 from paper.experiments.missing_values import MISSING_VALUES
 from paper.experiments.overlap import OVERLAP
+from paper.experiments.payments_by_time import PAYMENTS_BY_TIME
 from paper.experiments.real_world import REAL_WORLD
 from paper.experiments.resampling import RESAMPLING
 from paper.experiments.self_paced_sampling import SELF_PACED_SAMPLING
 from paper.experiments.sensitivity import SENSITIVITY
 
-# In the order of the paper.
+# In the order of the paper, and what goes beyond it.
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in [
@@ -24,6 +25,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ENSEMBLES,
         MISSING_VALUES,
         SENSITIVITY,
+        PAYMENTS_BY_TIME,
     ]
 }
 

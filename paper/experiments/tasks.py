@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,21 @@ from paper.datasets.checkerboard import bayes_scores, checkerboard
 from paper.experiment import Surroundings
 from selfpaced.metrics import aucprc
 
-# A quick pass keeps so many rows, and enough of the positives to train on.
+# A quick pass keeps so many common rows, and enough of the positives to train on.
 QUICK_ROWS = 1_000
 QUICK_POSITIVES = 120
 
 
 def task(dataset: str, run: int, surroundings: Surroundings) -> Split:
     """A data set of the paper divided at random, with the columns standardised that the paper calls normalised."""
-    read = _read_few if surroundings.quick else _read
-    X, y = read(dataset, surroundings.data)
+    X, y = rows(dataset, surroundings)
     return random_split(X, y, seed=run).standardised(DATASETS[dataset].to_standardise)
+
+
+def rows(dataset: str, surroundings: Surroundings) -> tuple[Any, Any]:
+    """All rows of a data set, or a small part of them in the same order."""
+    read = _read_few if surroundings.quick else _read
+    return read(dataset, surroundings.data)
 
 
 def board(covariance: float, run: int, surroundings: Surroundings) -> Split:
@@ -38,10 +43,8 @@ def bayes_aucprc(split: Split, covariance: float) -> float:
     return round(aucprc(split.y_test, bayes_scores(split.X_test, covariance)), 6)
 
 
+@cache  # reading millions of rows takes longer than a quick cell
 def _read_few(dataset: str, folder: Path) -> tuple[Any, Any]:
-    """A small part of a data set. Of generated rows no more are made than a quick pass keeps."""
-    if (few := DATASETS[dataset].few) is not None:
-        return few(QUICK_ROWS + QUICK_POSITIVES, QUICK_POSITIVES)
     return _thinned(*_read(dataset, folder))
 
 

@@ -26,7 +26,8 @@ those in which we have all methods of the paper; means are compared as printed, 
 cells of SPE whose mean is not below the published one by more than one standard deviation. The last two columns are
 the mean differences of all cells: where SPE's is near 0 and the others' is far above it, SPE is as good as
 published and its rivals are better than published. Each page says under which scores the published figures of the
-rivals do fit. Cells of slow methods have fewer runs; their tables say how many.
+rivals do fit. Cells of slow methods have fewer runs; their tables say how many. Where the rows are not the paper's,
+who is best is counted, and figures are not compared.
 
 """
 QUICK = """\
@@ -39,7 +40,13 @@ TAIL = """
 
 `python -m paper run` runs what is missing, `python -m paper render` writes these pages from the rows in `results/`,
 which also hold versions, seconds and the number of training rows of every cell. `python -m paper run --quick` is a pass
-of minutes over small parts of the data.
+of minutes over small parts of the data. `python -m paper list` says how much is left.
+
+**Data sets.** Two files of the paper could not be had: Payment Simulation and Record Linkage. "PaySim, simulated again"
+and "FEBRL pairs" stand for them, and their figures are labelled so. If you have the published files, put them into one
+folder and run `python -m paper run --data FOLDER`. The runs then use the published rows, and the pages say so. The
+files are `PS_20174392719_1491204439457_log.csv` and `block_1.csv` to `block_10.csv`. `kddcup.data.gz`, the full file of
+KDD Cup 99, takes the place of its 10% file in the same way.
 
 The published standard deviations are mostly smaller than what another split of the data alone brings about: the paper
 seems to repeat its methods on one split. Ours are over splits.

@@ -1,4 +1,4 @@
-"""Drawings from finished cells. Every function draws one picture and saves it."""
+"""Drawings from finished cells. Every function draws one picture and saves it, with its numbers as CSV beside it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from paper.datasets import DATASETS
 from paper.experiments.hardness_under_imbalance import CENTRES, N_BINS, gaussians
 from paper.render.summary import over_runs
 
@@ -23,10 +24,16 @@ def figure(n_rows: int, n_columns: int, width: float = 3.2, height: float = 2.8,
     return drawing, drawing.subplots(n_rows, n_columns, squeeze=False, **options)
 
 
-def save(drawing: Figure, path: Path) -> Path:
+def save(drawing: Figure, path: Path, numbers: pd.DataFrame) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     drawing.savefig(path, dpi=110, metadata={"Software": f"matplotlib {mpl.__version__}"})
+    numbers.round(6).to_csv(path.with_suffix(".csv"), index=False, lineterminator="\n")
     return path
+
+
+def curves(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The points of curves: mean, deviation and number of runs of the AUCPRC."""
+    return over_runs(frame, by, "aucprc")[["mean", "sd", "runs"]].reset_index()
 
 
 def band(axes: Any, x: Sequence[Any], summary: pd.DataFrame, label: str, colour: str) -> None:
@@ -47,7 +54,7 @@ def overlap(frame: pd.DataFrame, path: Path) -> Path:
         ax.axhline(here["bayes"].mean(), color="grey", linestyle=":", label="Bayes")
         ax.set(title=f"covariance {float(covariance):g}", xlabel="members", ylabel="AUCPRC on the test set")
         ax.legend(frameon=False)
-    return save(drawing, path)
+    return save(drawing, path, curves(frame, ["covariance", "method", "round"]))
 
 
 def hardness_under_imbalance(frame: pd.DataFrame, path: Path) -> Path:
@@ -63,7 +70,8 @@ def hardness_under_imbalance(frame: pd.DataFrame, path: Path) -> Path:
                 ax.stairs(rows.to_numpy(), edges, color=colour, label=f"{imbalance}:1")
             ax.set(title=f"{kind}, {model}", xlabel="hardness", ylabel="rows", yscale="log")
             ax.legend(frameon=False)
-    return save(drawing, path)
+    settings = ["data", "model", "imbalance", "bin"]
+    return save(drawing, path, frame.groupby(settings, sort=False)["rows"].mean().reset_index())
 
 
 def scatter(axes: Any, X: Any, y: Any) -> None:
@@ -88,7 +96,8 @@ def self_paced_sampling(frame: pd.DataFrame, path: Path) -> Path:
         axes[0][number].set(title=title)
     axes[0][0].set(ylabel="rows")
     axes[1][0].set(ylabel="sum of hardness")
-    return save(drawing, path)
+    measured = ["rows", "hardness", "rows_drawn", "hardness_drawn"]
+    return save(drawing, path, frame.groupby(["alpha", "bin"], sort=False)[measured].mean().reset_index())
 
 
 def ensembles(frame: pd.DataFrame, path: Path) -> Path:
@@ -100,9 +109,9 @@ def ensembles(frame: pd.DataFrame, path: Path) -> Path:
             curve = over_runs(here[here["method"] == method], ["n_members"], "aucprc").sort_index()
             if len(curve):
                 band(ax, curve.index, curve, method, colour)
-        ax.set(title=dataset, xlabel="members", ylabel="AUCPRC on the test set", xscale="log")
+        ax.set(title=DATASETS[dataset].title, xlabel="members", ylabel="AUCPRC on the test set", xscale="log")
         ax.legend(frameon=False, fontsize="small")
-    return save(drawing, path)
+    return save(drawing, path, curves(frame, ["dataset", "method", "n_members"]))
 
 
 def sensitivity(frame: pd.DataFrame, path: Path) -> Path:
@@ -113,6 +122,6 @@ def sensitivity(frame: pd.DataFrame, path: Path) -> Path:
         for hardness, colour in zip(dict.fromkeys(here["hardness"]), COLOURS, strict=False):
             curve = over_runs(here[here["hardness"] == hardness], ["bins"], "aucprc").sort_index()
             band(ax, curve.index, curve, hardness, colour)
-        ax.set(title=dataset, xlabel="bins", ylabel="AUCPRC on the test set")
+        ax.set(title=DATASETS[dataset].title, xlabel="bins", ylabel="AUCPRC on the test set")
         ax.legend(frameon=False)
-    return save(drawing, path)
+    return save(drawing, path, curves(frame, ["dataset", "hardness", "bins"]))

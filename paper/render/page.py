@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from paper.datasets import DATASETS
 from paper.render.scorecard import Score
 
 Frames = Mapping[str, pd.DataFrame]
@@ -17,6 +18,24 @@ READING = (
     "ours minus theirs. The best of ours in a row is bold.\n"
 )
 MEASURES = {"aucprc": "AUCPRC", "f1": "F1", "gmean": "G-mean", "mcc": "MCC"}
+
+
+def picture(name: str, alternative: str) -> str:
+    """A picture, its description for those who do not see it, and a link to its numbers.
+
+    >>> print(picture("overlap", "Two curves."))
+    ![Two curves.](overlap.png)
+    <BLANKLINE>
+    The numbers of this picture are in [overlap.csv](overlap.csv).
+    """
+    return f"![{alternative}]({name}.png)\n\nThe numbers of this picture are in [{name}.csv]({name}.csv)."
+
+
+def what_differs(datasets: Iterable[str]) -> str:
+    """A sentence for each data set that is not the paper's, by the title that its part of a picture has."""
+    return "\n\n".join(
+        f"**{DATASETS[name].title}.** {DATASETS[name].differs}" for name in datasets if DATASETS[name].differs
+    )
 
 
 @dataclass(frozen=True)

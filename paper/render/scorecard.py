@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from paper.render.tables import NOTHING, markdown
@@ -34,16 +35,19 @@ class Score:
     others_difference: float
 
 
-def score(table: str, results: pd.DataFrame) -> Score:
+def score(table: str, results: pd.DataFrame, *, other_rows: bool = False) -> Score:
     """Count a table: results with published figures beside them, indexed by settings of which the last is the method.
 
-    A comparison counts when all methods that the paper has for it are finished.
+    A comparison counts when all methods that the paper has for it are finished. On other rows than the published
+    ones, who is best is counted, and figures are not compared.
     """
     printed = results.dropna(subset=["mean_published"])
     complete = [group for group in _comparisons(printed) if group["paired"].notna().all()]
     spe = printed[printed.index.get_level_values(-1) == "SPE"].dropna(subset=["mean"])
-    our_sd = spe["sd"].fillna(0)
     difference = printed["mean"] - printed["mean_published"]
+    if other_rows:
+        spe, difference = spe.iloc[:0], difference * np.nan
+    our_sd = spe["sd"].fillna(0)
     is_spe = printed.index.get_level_values(-1) == "SPE"
     return Score(
         table,
@@ -86,8 +90,8 @@ def as_markdown(scores: Sequence[Score]) -> str:
             _of(score.best_published, score.rows),
             _of(score.reached, score.cells),
             _of(score.reached_by_our_sd, score.cells),
-            f"{score.spe_difference:+.3f}",
-            f"{score.others_difference:+.3f}",
+            _signed(score.spe_difference),
+            _signed(score.others_difference),
         ]
         for score in scores
     ]
@@ -107,6 +111,10 @@ def _total(scores: Sequence[Score]) -> list[str]:
         "",
         "",
     ]
+
+
+def _signed(difference: float) -> str:
+    return NOTHING if np.isnan(difference) else f"{difference:+.3f}"
 
 
 def _of(part: int, whole: int) -> str:

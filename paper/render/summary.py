@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+USED = ["given_up", "processor_seconds", "peak_gigabytes"]
 PUBLISHED = Path(__file__).parents[1] / "published"
 
 
@@ -18,6 +19,7 @@ def over_runs(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFram
     If the last setting is the method, "paired" is the mean over the runs that all methods of a comparison have: a mean
     over ten splits and a single split cannot be told apart by which is larger.
     """
+    frame = frame.dropna(subset=[value])  # a cell that was given up has no measure
     grouped = frame.groupby(list(by), sort=False)[value]
     summary = pd.DataFrame({"mean": grouped.mean(), "sd": grouped.std(), "runs": grouped.count()})
     return summary.assign(paired=_paired(frame, by, value)) if len(by) > 1 else summary
@@ -45,12 +47,29 @@ def beside(ours: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     return ours.join(theirs.add_suffix("_published"), how="outer")
 
 
+def given_up(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], str]:
+    """Why cells were given up, by their settings, with the time and memory that their processes used."""
+    if "given_up" not in frame:
+        return {}
+    cells = frame[frame["given_up"] != ""]
+    return {
+        key: f"given up: {reason}, {seconds:,.0f} s and {peak:.1f} GB used"
+        for *key, reason, seconds, peak in cells[[*by, *USED]].itertuples(index=False, name=None)
+        for key in [tuple(key)]
+    }
+
+
 def cell(row: Any) -> str:
-    """A result for reading: ours with its deviation and runs; below, the published one and the difference."""
+    """A result for reading: ours with its deviation and runs; below, the published one and the difference.
+
+    Figures of other rows do not compare: they have no difference.
+    """
     ours = with_deviation(row["mean"], row["sd"]) + f" ({int(row['runs'])})"
     if pd.isna(row.get("mean_published")):
         return ours
     theirs = with_deviation(row["mean_published"], row["sd_published"])
+    if row.get("other_rows"):
+        return f"{ours}<br>paper, published rows: {theirs}"
     return f"{ours}<br>paper {theirs}<br>{row['mean'] - row['mean_published']:+.3f}"
 
 

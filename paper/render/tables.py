@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -27,12 +28,18 @@ def _padded(text: str) -> str:
 
 
 def crossed(
-    summary: pd.DataFrame, rows: Sequence[str], columns: Sequence[str], names: Sequence[str], *, best_of: str = "row"
+    summary: pd.DataFrame,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    names: Sequence[str],
+    *,
+    best_of: str = "row",
+    notes: Mapping[tuple[str, ...], str] = MappingProxyType({}),
 ) -> str:
     """A table with one row for each of `rows` and one column for each of `columns`.
 
-    The summary is indexed by (row, column); what has no result yet is a dash. The best of ours in each row, or in each
-    column, is bold.
+    The summary is indexed by (row, column); what has no result is its note, or a dash. The best of ours in
+    each row, or in each column, is bold.
     """
     finished = {key: mean for key, mean in summary["mean"].items() if pd.notna(mean)}
 
@@ -41,7 +48,9 @@ def crossed(
         return finished[row, column] == max(finished[key] for key in rivals if key in finished)
 
     def text(row: str, column: str) -> str:
-        return _text(summary.loc[(row, column)], is_best(row, column)) if (row, column) in finished else NOTHING
+        if (row, column) not in finished:
+            return notes.get((row, column), NOTHING)
+        return _text(summary.loc[(row, column)], is_best(row, column))
 
     lines = [[row, *(text(row, column) for column in columns)] for row in rows]
     return markdown([" / ".join(names), *columns], lines)

@@ -24,3 +24,14 @@ def several_rows(setting, run, surroundings):
 def square_in_as_many_seconds(setting, run, surroundings):
     time.sleep(setting["number"])
     return square(setting, run, surroundings)
+
+
+def use_much(setting, run, surroundings):
+    """Memory of 1 GB, or a busy core without end, as the number says; the others are squared."""
+    if setting["number"] == 1:
+        kept = bytearray(b"x" * 2**30)
+        time.sleep(60)
+        del kept
+    while setting["number"] == 2:
+        pass
+    return square(setting, run, surroundings)

@@ -1,4 +1,4 @@
-"""The loaders read the published formats, and the stand-ins resemble what they stand for."""
+"""The loaders read the published formats and the stand-ins, and the published files are preferred."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import csv
 import gzip
 import zipfile
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score
-from sklearn.model_selection import train_test_split
-from sklearn.tree import DecisionTreeClassifier
 
-from paper.datasets import DATASETS, credit_fraud, kddcup99
+from paper.datasets import DATASETS, credit_fraud, kddcup99, split_in_order, unused
 from paper.datasets.checkerboard import MINORITY_SHARE, bayes_scores, checkerboard
-from paper.datasets.dataset import Statistics
-from paper.datasets.payment_simulation import FEATURES
-from paper.datasets.record_linkage import COMPARISONS
-from paper.datasets.stand_ins import payment_simulation_stand_in, record_linkage_stand_in
+from paper.datasets.payment_simulation import FEATURES, MONEY
+from tests.requirements import data_file
 
 PUBLISHED = Path(__file__).parents[2] / "paper" / "published"
 
@@ -115,8 +111,8 @@ def test_what_is_not_the_papers_data_says_so():
     assert differing == {
         "kddcup-dos-prb-10%",
         "kddcup-dos-r2l-10%",
-        "record-linkage-stand-in",
-        "payment-simulation-stand-in",
+        "febrl-pairs",
+        "paysim-simulated",
     }
 
 
@@ -129,10 +125,13 @@ def test_the_ten_percent_file_gives_its_own_imbalance_and_the_papers(name, here,
     assert there in DATASETS[name].differs
 
 
-@pytest.mark.parametrize("name", ["record-linkage-stand-in", "payment-simulation-stand-in"])
-def test_a_stand_in_says_that_it_says_nothing_about_the_published_data(name):
-    assert "generated" in DATASETS[name].title
-    assert "say nothing about the published" in DATASETS[name].differs
+@pytest.mark.parametrize("name", ["febrl-pairs", "paysim-simulated"])
+def test_a_stand_in_says_that_its_rows_are_not_the_published_ones(name):
+    dataset = DATASETS[name]
+    assert dataset.title in {"FEBRL pairs", "PaySim, simulated again"}
+    assert "not the published ones" in dataset.differs
+    for counts in (dataset.expected, DATASETS[dataset.stands_for].expected):
+        assert f"{counts.n_rows:,}" in dataset.differs
 
 
 @pytest.mark.parametrize(
@@ -293,129 +292,91 @@ def test_payments_of_another_number_do_not_pass(tmp_path):
         DATASETS["payment-simulation"].read(tmp_path)
 
 
-# Stand-ins
+# Stand-ins: files of the same form as the published ones, with other rows
 
 
-@pytest.fixture(scope="module")
-def pairs():
-    return record_linkage_stand_in(n_rows=200_000, n_positives=728)
+def write_simulated_payments(folder):
+    """The payments above as the simulator's file has them: cents, a code for the recipient, no payer."""
+    frame = pd.read_csv(StringIO(PAYMENTS)).drop(columns=["nameOrig", "nameDest"])
+    for name in MONEY:
+        frame[f"{name}_cents"] = (100 * frame.pop(name)).round().astype(np.int64)
+    frame.assign(nameDestCode=0, type=frame["type"].astype("category")).to_parquet(folder / "paysim_simulated.parquet")
 
 
-@pytest.fixture(scope="module")
-def payments():
-    return payment_simulation_stand_in(n_rows=200_000, n_positives=258)
+def write_febrl_pairs(folder):
+    header = PAIRS_HEADER.replace('"', "").replace("cmp_sex", "cmp_state").split(",")
+    frame = pd.DataFrame([line.split(",") for line in (NO_MATCH, MATCH)], columns=header).replace("?", None)
+    comparisons = [name for name in header if name.startswith("cmp_")]
+    frame = frame.astype(dict.fromkeys(comparisons, float))
+    frame.assign(is_match=frame["is_match"] == "TRUE").to_parquet(folder / "febrl_pairs.parquet")
 
 
-def under_sampled_score(model, X, y):
-    """AUCPRC on half of the rows, trained on the other half's positives and as many of its negatives."""
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
-    positives = np.flatnonzero(y_train)
-    negatives = np.random.default_rng(0).choice(np.flatnonzero(y_train == 0), size=positives.size, replace=False)
-    rows = np.concatenate([positives, negatives])
-    return average_precision_score(y_test, model.fit(X_train[rows], y_train[rows]).predict_proba(X_test)[:, 1])
+def test_payments_simulated_again_are_the_same_columns_in_money_instead_of_cents(tmp_path):
+    (tmp_path / "payment_simulation.csv").write_text(PAYMENTS)
+    write_simulated_payments(tmp_path)
+    published = of_any_size("payment-simulation").read(tmp_path)
+    again = of_any_size("paysim-simulated").read(tmp_path)
+    np.testing.assert_array_equal(again[0], published[0])
+    np.testing.assert_array_equal(again[1], published[1])
+    assert (again[0].dtype, again[1].dtype) == (np.float32, np.int8)
 
 
-def score(model, X, y):
-    """AUCPRC on half of the rows, trained on all of the other half."""
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
-    return average_precision_score(y_test, model.fit(X_train, y_train).predict_proba(X_test)[:, 1])
+def test_febrl_pairs_have_the_state_in_the_place_of_the_sex(tmp_path):
+    write_febrl_pairs(tmp_path)
+    X, y = of_any_size("febrl-pairs").read(tmp_path)
+    nan = np.nan
+    expected = [[1, nan, 0.25, 0.5, 1, 0, 1, nan, nan], [0.833333333333333, nan, 1, nan, 1, 1, 1, 1, 0]]
+    np.testing.assert_array_equal(X, np.float32(expected))
+    assert y.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("make", [record_linkage_stand_in, payment_simulation_stand_in])
-def test_a_stand_in_is_the_same_every_time(make):
-    one, other = make(n_rows=3000, n_positives=30), make(n_rows=3000, n_positives=30)
-    np.testing.assert_array_equal(one[0], other[0])
-    np.testing.assert_array_equal(one[1], other[1])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "n_features", "missing"), [("paysim-simulated", len(FEATURES), False), ("febrl-pairs", 9, True)]
+)
+def test_the_real_stand_ins_have_the_rows_that_are_said(name, n_features, missing):
+    folder = data_file(DATASETS[name].files[0]).parent
+    X, y = DATASETS[name].read(folder)
+    assert X.shape == (DATASETS[name].expected.n_rows, n_features)
+    assert y.sum() == DATASETS[name].expected.n_positives
+    assert np.isnan(X).any() == missing
 
 
 @pytest.mark.parametrize(
-    ("make", "n_features"), [(record_linkage_stand_in, len(COMPARISONS)), (payment_simulation_stand_in, len(FEATURES))]
+    ("published", "stand_in", "file"),
+    [
+        ("payment-simulation", "paysim-simulated", "PS_20174392719_1491204439457_log.csv"),
+        ("record-linkage", "febrl-pairs", "block_3.zip"),
+        ("kddcup-dos-r2l", "kddcup-dos-r2l-10%", "kddcup.data.gz"),
+    ],
 )
-def test_a_stand_in_has_the_rows_and_positives_asked_for(make, n_features):
-    X, y = make(n_rows=5000, n_positives=17)
-    assert X.shape == (5000, n_features)
-    assert (X.dtype, y.dtype) == (np.float32, np.int8)
-    assert Statistics(len(y), int(y.sum())) == Statistics(5000, 17)
+def test_a_stand_in_runs_only_where_the_published_file_is_missing(published, stand_in, file, tmp_path):
+    assert published in unused(tmp_path)
+    assert stand_in not in unused(tmp_path)
+    (tmp_path / file).touch()
+    assert published not in unused(tmp_path)
+    assert stand_in in unused(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [("record-linkage", record_linkage_stand_in), ("payment-simulation", payment_simulation_stand_in)],
-)
-def test_a_registered_stand_in_is_of_the_published_size(name, make):
-    assert make.__defaults__ == (DATASETS[name].expected.n_rows, DATASETS[name].expected.n_positives)
-    assert DATASETS[f"{name}-stand-in"].expected == DATASETS[name].expected
+def test_without_any_file_the_message_names_the_stand_in_and_the_source_of_the_published_one(tmp_path):
+    for name, source in [("paysim-simulated", "Kaggle"), ("febrl-pairs", "UCI")]:
+        with pytest.raises(FileNotFoundError) as error:
+            DATASETS[name].read(tmp_path)
+        assert DATASETS[name].files[0] in str(error.value)
+        assert source in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["record-linkage-stand-in", "payment-simulation-stand-in"])
-def test_of_a_stand_in_no_more_rows_are_made_than_asked_for(name):
-    X, y = DATASETS[name].few(5000, 17)
-    assert Statistics(len(X), int(y.sum())) == Statistics(5000, 17)
+# Splits
 
 
-def test_pairs_are_compared_by_similarity_of_names_and_equality_of_the_rest(pairs):
-    X, _ = pairs
-    names, rest = X[:, :4], X[:, 4:]
-    assert set(np.unique(rest[~np.isnan(rest)])) == {0, 1}
-    assert np.nanmin(names) >= 0
-    assert np.nanmax(names) == 1
-    between = (names[:, 0] > 0) & (names[:, 0] < 1)
-    assert 0.1 < between.mean() < 0.5
-
-
-def test_pairs_lack_as_much_as_the_published_ones(pairs):
-    X, _ = pairs
-    missing = dict(zip(COMPARISONS, np.isnan(X).mean(axis=0), strict=True))
-    assert missing["cmp_fname_c2"] == pytest.approx(0.982, abs=0.002)
-    assert missing["cmp_lname_c2"] == pytest.approx(0.9996, abs=0.0004)
-    assert missing["cmp_plz"] == pytest.approx(0.0022, abs=0.0005)
-    assert missing["cmp_lname_c1"] == missing["cmp_sex"] == 0
-    assert 0 < missing["cmp_bd"] == missing["cmp_bm"] == missing["cmp_by"] < 0.001
-
-
-def test_only_matches_agree_in_the_place_as_a_rule(pairs):
-    X, y = pairs
-    place = X[:, COMPARISONS.index("cmp_plz")]
-    assert np.nanmean(place[y == 1]) > 0.8
-    assert np.nanmean(place[y == 0]) < 0.02
-
-
-def test_some_pairs_are_hard(pairs):
-    X, y = pairs
-    tree = under_sampled_score(DecisionTreeClassifier(max_depth=10, random_state=0), X, y)
-    boosted = score(HistGradientBoostingClassifier(random_state=0), X, y)
-    assert tree < 0.8
-    assert 0.85 < boosted < 0.999
-
-
-def test_frauds_are_transfers_and_withdrawals_only(payments):
-    X, y = payments
-    kind = X[:, FEATURES.index("type")]
-    assert set(kind[y == 1]) == {1, 4}  # CASH_OUT and TRANSFER
-    assert set(kind[y == 0]) == {0, 1, 2, 3, 4}
-
-
-def test_most_but_not_all_frauds_and_some_honest_payments_drain_the_account(payments):
-    X, y = payments
-    amount, before, after = (X[:, FEATURES.index(name)] for name in ["amount", "oldbalanceOrg", "newbalanceOrig"])
-    drained = (before == amount) & (after == 0)
-    assert 0.8 < drained[y == 1].mean() < 1
-    assert 0.5 < drained[y == 0].sum() / y.sum() < 2
-
-
-def test_payments_stay_within_the_month_and_above_zero(payments):
-    X, _ = payments
-    step = X[:, FEATURES.index("step")]
-    assert (step.min(), step.max()) == (1, 743)
-    assert (X >= 0).all()
-    assert not np.isnan(X).any()
-
-
-def test_under_sampling_alone_does_not_find_the_frauds_though_they_can_be_found(payments):
-    tree = under_sampled_score(DecisionTreeClassifier(max_depth=10, random_state=0), *payments)
-    whole = score(DecisionTreeClassifier(max_depth=10, min_samples_leaf=5, random_state=0), *payments)
-    assert tree < 0.2
-    assert 0.4 < whole < 0.95
+def test_by_time_no_row_of_training_is_later_than_one_of_testing():
+    step = np.repeat(np.arange(10, dtype=np.float32), [5, 1, 9, 3, 3, 20, 2, 30, 1, 26])
+    X = np.column_stack([np.arange(100, dtype=np.float32), step])[np.random.default_rng(0).permutation(100)]
+    split = split_in_order(X, np.zeros(100, np.int8), column=1)
+    parts = [set(part[:, 1]) for part in (split.X_train, split.X_valid, split.X_test)]
+    assert max(parts[0]) < min(parts[1])
+    assert max(parts[1]) < min(parts[2])
+    assert sorted(np.concatenate([split.X_train, split.X_valid, split.X_test])[:, 0]) == list(range(100))
 
 
 # Checkerboard

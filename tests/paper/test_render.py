@@ -1,12 +1,15 @@
 """Pages from finished cells: what stands beside what, and what is counted."""
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import pearsonr, ttest_1samp
 
 from paper.experiments import EXPERIMENTS
 from paper.render import render
-from paper.render.scorecard import score
-from paper.render.summary import beside, cell, over_runs
+from paper.render.paired import comparisons, paired_t, pitman_morgan
+from paper.render.scorecard import as_markdown, score
+from paper.render.summary import beside, cell, given_up, over_runs
 from paper.render.tables import crossed
 from paper.results import Results
 
@@ -60,6 +63,54 @@ def test_the_scorecard_counts_finished_comparisons_and_reached_figures():
     assert (counted.cells, counted.reached, counted.reached_by_our_sd) == (2, 1, 0)
 
 
+def test_on_other_rows_the_best_is_counted_and_figures_are_not_compared():
+    both = summary(DT_SPE=0.585, DT_Easy=0.3, DT_Clean=0.3)
+    counted = score("T", both, other_rows=True)
+    assert (counted.rows, counted.best_ours, counted.cells) == (1, 1, 0)
+    assert as_markdown([counted]).splitlines()[2] == "| T | 1 of 1 | 1 of 1 | — | — | — | — |"
+    line = cell({**both.loc[("DT", "SPE")], "other_rows": True})
+    assert line == "0.585 ± 0.014 (2)<br>paper, published rows: 0.600 ± 0.020"
+
+
+def test_a_cell_that_was_given_up_shows_its_reason_and_counts_in_no_mean():
+    rows = results(DT_SPE=0.55).assign(given_up="")
+    used = {"given_up": "after 300 s of processor time", "processor_seconds": 300.2, "peak_gigabytes": 1.44}
+    frame = pd.concat([rows, pd.DataFrame([{"model": "DT", "method": "Clean", "run": "0", **used}])])
+    notes = given_up(frame, ["model", "method"])
+    table = crossed(over_runs(frame, ["model", "method"], "aucprc"), ["DT"], ["Clean", "SPE"], ["AUCPRC"], notes=notes)
+    text = "given up: after 300 s of processor time, 300 s and 1.4 GB used"
+    assert table.splitlines()[-1] == f"| DT | {text} | **0.550 ± 0.014 (2)** |"
+    assert score("T", beside(over_runs(frame, ["model", "method"], "aucprc"), PUBLISHED)).cells == 1
+
+
+def test_the_corrected_test_is_the_paired_one_where_no_rows_are_shared():
+    differences = np.random.default_rng(0).normal(0.3, 1, size=10)
+    assert paired_t(differences) == pytest.approx(ttest_1samp(differences, 0).pvalue)
+    assert paired_t(differences, shared=1 / 3) > paired_t(differences)
+    assert np.isnan(paired_t([0.1, 0.2]))
+    assert (paired_t([0, 0, 0]), paired_t([0.5, 0.5, 0.5])) == (1, 0)
+
+
+def test_deviations_are_compared_by_the_correlation_of_sums_and_differences():
+    rng = np.random.default_rng(1)
+    one, other = rng.normal(size=10), rng.normal(scale=3, size=10)
+    assert pitman_morgan(one, other) == pytest.approx(pearsonr(one + other, one - other).pvalue)
+    assert np.isnan(pitman_morgan([1, 1, 1], [2, 2, 2]))
+
+
+def test_rivals_are_compared_on_shared_runs_and_given_up_ones_are_left_out():
+    rows = results(DT_SPE=0.6, DT_Easy=0.5, DT_Clean=0.5)
+    more = pd.DataFrame(
+        [
+            {"model": "DT", "method": "SPE", "run": "2", "aucprc": 0.1},
+            {"model": "DT", "method": "SMOTE", "run": "0", "aucprc": np.nan},
+        ]
+    )
+    found = {each.rival: each for each in comparisons("T", pd.concat([rows, more]), ["model"])}
+    assert set(found) == {"Easy", "Clean"}
+    assert (found["Easy"].runs, found["Easy"].difference) == (2, pytest.approx(0.1))
+
+
 def test_methods_are_compared_on_the_runs_that_all_of_them_have():
     rows = results(DT_SPE=0.6, DT_Easy=0.5, DT_Clean=0.5)
     # SPE has a third run on a split where everything is harder, which the others have not.
@@ -90,8 +141,10 @@ def test_every_page_is_rendered_from_quick_cells(tmp_path, request):
             store.add(one, work(EXPERIMENTS[name].work, one, Surroundings(data_folder(), quick=True)))
     names = {path.name for path in render(tmp_path / "results", tmp_path, quick=True)}
     assert names == {"hardness-under-imbalance.md", "self-paced-sampling.md", "overlap.md", "README.md"}
-    for picture in ("hardness-under-imbalance.png", "self-paced-sampling.png", "overlap.png"):
-        assert (tmp_path / picture).stat().st_size > 5000
+    for picture in ("hardness-under-imbalance", "self-paced-sampling", "overlap"):
+        assert (tmp_path / f"{picture}.png").stat().st_size > 5000
+        assert len(pd.read_csv(tmp_path / f"{picture}.csv")) > 10
+        assert f"]({picture}.png)" in (tmp_path / f"{picture}.md").read_text()
     assert "quick pass" in (tmp_path / "overlap.md").read_text()
 
 
@@ -104,10 +157,10 @@ def test_failed_cells_stand_on_the_front_page_with_their_reason(tmp_path):
 
 @pytest.mark.slow
 def test_what_is_committed_was_rendered_from_what_is_committed(tmp_path):
-    """The front page agrees with the rows beside it: nobody touched one without the other."""
+    """The pages agree with the rows beside them: nobody touched one without the other."""
     from paper.results import FOLDER
 
     if not any(FOLDER.glob("*.csv")):
         pytest.skip("no results have been committed yet")
-    *_, front = render(FOLDER, tmp_path)
-    assert front.read_text() == (FOLDER.parent / "README.md").read_text()
+    for page in render(FOLDER, tmp_path):
+        assert page.read_text() == (FOLDER.parent / page.name).read_text(), page.name

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
 
@@ -12,10 +13,11 @@ import psutil
 import pytest
 
 from paper.__main__ import main
-from paper.experiment import Experiment, Surroundings
+from paper.experiment import Budget, Experiment, Surroundings
+from paper.experiments import EXPERIMENTS
 from paper.results import Results
 from paper.runner import run
-from tests.paper.cells import kill_own_process, several_rows, square
+from tests.paper.cells import kill_own_process, several_rows, square, use_much
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -117,11 +119,47 @@ def test_a_line_that_a_killed_run_did_not_finish_is_dropped(finished, tmp_path):
     assert len(results.frame()) == 6
 
 
+@pytest.mark.slow
+def test_a_cell_over_its_budget_is_given_up_with_what_it_used_and_is_finished(tmp_path):
+    grid = experiment(work=use_much, numbers=[1, 2, 3], budget=lambda setting: Budget(seconds=3, gigabytes=0.5))
+    n_failed, lines, results = run_all(tmp_path, replace(grid, runs=lambda setting: 1))
+    frame = results.frame().set_index("number")
+    assert n_failed == 0
+    assert frame["given_up"].to_dict() == {"1": "at 0.5 GB", "2": "after 3 s of processor time", "3": ""}
+    assert frame.loc["1", "peak_gigabytes"] > 0.5
+    assert frame.loc["2", "processor_seconds"] > 3
+    assert frame.loc["3", "square"] == 9
+    assert any("given up, at 0.5 GB" in line for line in lines)
+    assert len(results.finished()) == 3
+
+
+def test_a_cell_that_fails_within_its_budget_is_a_failure_and_not_given_up(tmp_path):
+    grid = experiment(numbers=[13], budget=lambda setting: Budget(seconds=30, gigabytes=2))
+    n_failed, _, results = run_all(tmp_path, replace(grid, runs=lambda setting: 1))
+    assert n_failed == 1
+    assert results.failures()["error"].tolist() == ["ValueError: 13 is not squared here"]
+
+
+def test_an_experiment_without_the_setting_that_is_asked_for_does_not_run():
+    assert experiment().cells(only={"dataset": ["credit-fraud"]}) == []
+
+
+def test_the_list_counts_cells_of_published_files_where_they_are(tmp_path, capsys):
+    main(["list", "--data", str(tmp_path)])
+    without = capsys.readouterr().out
+    (tmp_path / "payment_simulation.csv").touch()
+    main(["list", "--data", str(tmp_path)])
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("payments_by_time"))
+    assert " 0 of   36 cells" in line  # none of the finished cells of the stand-in counts for the published file
+    assert len(without.splitlines()) == len(EXPERIMENTS)
+
+
 # A run whose last cell takes minutes. It imports nothing heavy.
 MINUTES = """
 import sys
 from pathlib import Path
-from paper.experiment import Experiment, Surroundings
+from paper.experiment import Budget, Experiment, Surroundings
+from paper.experiments import EXPERIMENTS
 from paper.results import Results
 from paper.runner import run
 from tests.paper.cells import square_in_as_many_seconds

@@ -8,10 +8,12 @@ import pandas as pd
 
 from paper.experiments.checkerboard import BASE_MODELS, SIX_METHODS
 from paper.render import pictures, variants
-from paper.render.page import READING, Frames, Page
+from paper.render.page import READING, Frames, Page, picture
 from paper.render.scorecard import Score, score
 from paper.render.summary import beside, over_runs, published
 from paper.render.tables import crossed
+
+METHODS_DRAWN = "Five methods in columns: the training sets of the 5th and 10th member, and a map of the probabilities."
 
 
 def checkerboard(frames: Frames, folder: Path) -> str:
@@ -29,13 +31,13 @@ expected above it; a published cell above it owes that to its test set.
 
 {variants.comparison(frame, ("model", "method"), published("checkerboard"), BASE_MODELS, SIX_METHODS)}
 
-![The checkerboard](checkerboard.png)
+{picture("checkerboard", "Points of sixteen Gaussians on a grid of four by four, whose colours alternate.")}
 
 ## What members are trained on
 
 Training sets of the 5th and the 10th member, and the probabilities of the whole, for trees of depth 10.
 
-![Training sets and probabilities](checkerboard-methods.png)
+{picture("checkerboard-methods", METHODS_DRAWN)}
 
 **Setup.** Training, validation and test set are drawn anew in each run, so our deviations include that of the test
 set; the published ones are too small to. SVM has an RBF kernel and is ranked by its decision function (members of an

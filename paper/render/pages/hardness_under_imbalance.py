@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from paper.render import figures
-from paper.render.page import Frames, Page
+from paper.render.page import Frames, Page, picture
 from paper.render.tables import markdown
+
+ALTERNATIVE = (
+    "For disjoint and for overlapped Gaussians: the points, and histograms of the hardness of rows under KNN and "
+    "AdaBoost at three ratios of imbalance."
+)
 
 
 def hardness(frames: Frames, folder: Path) -> str:
@@ -27,7 +32,7 @@ when the majority grows and the 100 minority rows stay (mean of {runs} runs):
 
 {table}
 
-![Data and hardness histograms](hardness-under-imbalance.png)
+{picture("hardness-under-imbalance", ALTERNATIVE)}
 
 **Setup.** The paper gives neither the Gaussians nor the sizes: ours are one centre for each class four units apart in
 both directions, or three of each close together, all with a standard deviation of 0.5. Hardness is measured on fresh

@@ -7,9 +7,14 @@ from pathlib import Path
 import pandas as pd
 
 from paper.render import figures
-from paper.render.page import Frames, Page
+from paper.render.page import Frames, Page, picture
 from paper.render.summary import over_runs
 from paper.render.tables import markdown
+
+ALTERNATIVE = (
+    "AUCPRC on the test rows against the number of members, one part for each of three covariances, with curves of "
+    "Cascade and SPE and the Bayes value as a dotted line."
+)
 
 
 def overlap(frames: Frames, folder: Path) -> str:
@@ -33,7 +38,7 @@ AUCPRC on the test set after each member, for trees of depth 10 (the paper print
 
 {markdown(header, rows)}
 
-![AUCPRC by round](overlap.png)
+{picture("overlap", ALTERNATIVE)}
 
 **Setup.** {last} members; the paper does not say how many it has. Mean and deviation of
 {frames["overlap"]["run"].nunique()} runs, each with boards of its own.
