@@ -10,20 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from selfpaced import tables
 from selfpaced.exceptions import TableError, did_you_mean, pa
 from selfpaced.history.events import Events, labels_in, read_events
 from selfpaced.history.kernel import describe
 from selfpaced.storage import AnyPath, Place
-from selfpaced.tables import (
-    PANDAS,
-    TIME_UNITS,
-    is_dask_frame,
-    is_frame,
-    is_spark_frame,
-    kind_of,
-    span_parts,
-    span_ticks,
-)
 
 if TYPE_CHECKING:
     from selfpaced.history.state import HistoryState
@@ -161,12 +152,14 @@ class History:
             raise ValueError(f"smoothing must be a number of rows above 0; got {self.smoothing!r}.")
         if type(self.decimals) is not int or not 0 <= self.decimals <= MOST_DECIMALS:
             raise ValueError(f"decimals must be a whole number from 0 to {MOST_DECIMALS}; got {self.decimals!r}.")
-        if self.time_unit is not None and self.time_unit not in TIME_UNITS:
-            raise ValueError(f"time_unit must be one of {', '.join(TIME_UNITS)}, or None; got {self.time_unit!r}.")
+        if self.time_unit is not None and self.time_unit not in tables.TIME_UNITS:
+            raise ValueError(
+                f"time_unit must be one of {', '.join(tables.TIME_UNITS)}, or None; got {self.time_unit!r}."
+            )
 
     def _check_spans(self) -> None:
         spans = [*self.windows, *([] if self.delay is None else [self.delay])]
-        n_units = sum(span_parts(span, "A duration")[1] != "" for span in spans)
+        n_units = sum(tables.span_parts(span, "A duration")[1] != "" for span in spans)
         if n_units not in (0, len(spans)):
             raise ValueError(f"windows and delay must all have a unit, such as 7d, or all be numbers; got {spans}.")
         if self.time_unit is not None and not self.has_dates:
@@ -178,17 +171,17 @@ class History:
     @cached_property
     def has_dates(self) -> bool:
         """Whether the times are dates. If not, they are numbers."""
-        return span_parts(self.windows[0], "A window")[1] != ""
+        return tables.span_parts(self.windows[0], "A window")[1] != ""
 
     @cached_property
     def window_ticks(self) -> tuple[int, ...]:
         """The windows in microseconds, or in millionths of times that are numbers."""
-        return tuple(span_ticks(window, "A window") for window in self.windows)
+        return tuple(tables.span_ticks(window, "A window") for window in self.windows)
 
     @cached_property
     def delay_ticks(self) -> int | None:
         """The delay in microseconds, or in millionths of times that are numbers. None if no labels are used."""
-        return None if self.delay is None else span_ticks(self.delay, "The delay")
+        return None if self.delay is None else tables.span_ticks(self.delay, "The delay")
 
     @cached_property
     def reach(self) -> int:
@@ -402,7 +395,7 @@ class History:
         ValueError
             If `past` is given for a frame of a cluster.
         """
-        if is_dask_frame(X) or is_spark_frame(X):
+        if tables.is_dask_frame(X) or tables.is_spark_frame(X):
             if past is not None or past_y is not None:
                 raise ValueError("On a cluster, past is not supported: concatenate the rows, and filter the result.")
             from selfpaced.clusters import add_history  # when it is needed: clusters are optional
@@ -457,12 +450,12 @@ class History:
 
 def _described(history: History, X: Any, y: Any, past: Any, past_y: Any, pos_label: Any) -> dict[str, Any]:
     """The features as arrays by name."""
-    if not is_frame(X):
+    if not tables.is_frame(X):
         raise TableError(
             f"A history is computed from a frame of pandas, polars or pyarrow; got {type(X)}. Frames of Dask and Spark "
             "have no order that features alone could have: use add."
         )
-    refuse_taken(history, kind_of(X).names(X))
+    refuse_taken(history, tables.kind_of(X).names(X))
     check_labels(history, given=y is not None or past_y is not None)
     if past is None and past_y is not None:
         raise ValueError("past_y has the labels of the rows in past, but past is not given.")
@@ -511,7 +504,7 @@ def _checked_entity(given: Any) -> Entity:
 def _plain_span(given: Any) -> str | float:
     """Durations stay as they are written, because features have their names."""
     if isinstance(given, str):
-        number, unit = span_parts(given, "A duration")
+        number, unit = tables.span_parts(given, "A duration")
         return given.strip() if unit else number if number % 1 else int(number)
     if not _is_number(given) or not 0 <= given < np.inf:
         raise ValueError(f"A duration is a text such as 7d or 12h, or a number that is not negative; got {given!r}.")
@@ -532,7 +525,7 @@ def _as_tuples(value: Any) -> Any:
 
 def _frame_like(X: Any, columns: Mapping[str, Any]) -> Any:
     """A frame of these columns, of the kind of another frame and with its index."""
-    if kind_of(X) is PANDAS:
+    if tables.kind_of(X) is tables.PANDAS:
         import pandas as pd
 
         return pd.DataFrame(columns, index=X.index, copy=False)
@@ -545,7 +538,7 @@ def _frame_like(X: Any, columns: Mapping[str, Any]) -> Any:
 
 
 def beside(X: Any, features: Any) -> Any:
-    if kind_of(X) is PANDAS:
+    if tables.kind_of(X) is tables.PANDAS:
         import pandas as pd
 
         return pd.concat([X, features], axis=1)

@@ -9,21 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced import tables
 from selfpaced.exceptions import TableError, did_you_mean, pa, pc
 from selfpaced.pools import row_keys
-from selfpaced.tables import (
-    PANDAS,
-    are_numbers,
-    are_strings,
-    checked_moments,
-    column_groups,
-    is_missing,
-    kind_of,
-    moment_of,
-    moments_in,
-    refuse_infinity,
-    zone_of,
-)
 
 if TYPE_CHECKING:
     from selfpaced.history.description import History
@@ -86,7 +74,7 @@ class Events:
 
 def read_events(history: History, table: Any, y: Any = None, pos_label: Any = None) -> Events:
     """The events of the rows of a frame. Without `y`, no label is known."""
-    check_columns(history, kind_of(table).names(table))
+    check_columns(history, tables.kind_of(table).names(table))
     times, has_zone = _times_in(history, table)
     columns = {key: (key,) if isinstance(key, str) else key for key in history.keys}
     hashes = {
@@ -123,7 +111,7 @@ def labels_in(y: Any, pos_label: Any = None) -> NDArray[np.int8]:
     if values.ndim != 1:
         raise TableError(f"Labels are one column; got an array of the shape {values.shape}.")
     if values.dtype.kind == "O":
-        missing = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
+        missing = np.array([tables.is_missing(value) for value in values.tolist()], dtype=bool)
     else:
         missing = values != values
     known = values[~missing]
@@ -139,7 +127,7 @@ def labels_in(y: Any, pos_label: Any = None) -> NDArray[np.int8]:
 
 def _column(table: Any, name: str) -> Any:
     """A column as an array of Arrow, in which NaN of pandas is a missing value."""
-    if kind_of(table) is not PANDAS:
+    if tables.kind_of(table) is not tables.PANDAS:
         return table.get_column(name).to_arrow() if hasattr(table, "get_column") else table.column(name)
     try:
         return pa.array(table[name], from_pandas=True)
@@ -149,15 +137,15 @@ def _column(table: Any, name: str) -> Any:
 
 def _times_in(history: History, table: Any) -> tuple[Ints, bool | None]:
     name, where = history.time_column, f"The time column {history.time_column!r}"
-    is_object = kind_of(table) is PANDAS and table[name].dtype == object
+    is_object = tables.kind_of(table) is tables.PANDAS and table[name].dtype == object
     column: Any = table[name] if is_object else _column(table, name)
-    if is_object or are_strings(column.type):
+    if is_object or tables.are_strings(column.type):
         texts: NDArray[Any] = np.asarray(column.tolist() if is_object else column.to_pylist(), dtype=object)
-        moments = checked_moments(texts, where, history.time_unit)
-        has_zone = moment_of(texts[0]).tzinfo is not None if texts.size and moments.dtype.kind == "M" else None
+        moments = tables.checked_moments(texts, where, history.time_unit)
+        has_zone = tables.moment_of(texts[0]).tzinfo is not None if texts.size and moments.dtype.kind == "M" else None
     else:
-        moments = moments_in(column, name, history.time_unit)
-        has_zone = zone_of(column) is not None if moments.size and moments.dtype.kind == "M" else None
+        moments = tables.moments_in(column, name, history.time_unit)
+        has_zone = tables.zone_of(column) is not None if moments.size and moments.dtype.kind == "M" else None
     if moments.size and (moments.dtype.kind == "M") != history.has_dates:
         kinds = ("dates", "numbers") if moments.dtype.kind == "M" else ("numbers", "dates with a unit")
         raise TableError(
@@ -183,7 +171,7 @@ def _hashes_in(column: Any, name: str) -> Hashes:
     """The hash of each value; `NO_ENTITY` for missing ones."""
     is_there = pc.invert(pc.is_null(column, nan_is_null=True))
     hashes = np.zeros(len(column), dtype=np.uint64)
-    known = np.maximum(column_groups(column.filter(is_there), f"Column {name!r}"), np.uint64(1))
+    known = np.maximum(tables.column_groups(column.filter(is_there), f"Column {name!r}"), np.uint64(1))
     hashes[is_there.to_numpy(zero_copy_only=False)] = known
     return hashes
 
@@ -199,10 +187,10 @@ def _combined(parts: Sequence[Hashes]) -> Hashes:
 
 def _units_in(column: Any, history: History) -> Ints:
     what = f"The amount column {history.amount_column!r}"
-    if not (are_numbers(column.type) or column.null_count == len(column)):
+    if not (tables.are_numbers(column.type) or column.null_count == len(column)):
         raise TableError(f"{what} is {column.type}. Amounts are numbers.")
     amounts = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    refuse_infinity(amounts, what)
+    tables.refuse_infinity(amounts, what)
     units = np.rint(amounts * 10.0**history.decimals)
     too_large = np.flatnonzero(np.abs(units) >= LARGEST_UNITS)
     if too_large.size:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from hashlib import blake2b
 from math import isfinite
 from typing import Any
@@ -239,15 +240,16 @@ def group_hashes(groups: Any, where: str = "groups") -> Hashes:
     """
     values = np.asarray(groups)
     if values.dtype.kind in "iub":
-        return _mixed(values.astype(np.uint64))
+        return row_keys(values, 0, 0)
     if values.dtype.kind in "mM":
         refuse_missing_groups(int(np.isnat(values).sum()), values.size, where)
-        return _mixed(values.astype(f"{values.dtype.kind}8[us]").view(np.uint64))
+        return row_keys(values.astype(f"{values.dtype.kind}8[us]").view(np.uint64), 0, 0)
     if values.dtype.kind == "f":
         refuse_missing_groups(int(np.isnan(values).sum()), values.size, where)
         if ((values == np.rint(values)) & (np.abs(values) <= LARGEST_EXACT_FLOAT)).all():
-            return _mixed(values.astype(np.int64).view(np.uint64))
-    return _hashed_one_by_one(values, where)
+            return row_keys(values.astype(np.int64).view(np.uint64), 0, 0)
+    refuse_missing_groups(sum(map(is_missing, values.tolist())), values.size, where)
+    return np.fromiter(map(cache(group_hash), values.tolist()), np.uint64, values.size)
 
 
 def column_groups(column: Any, where: str) -> Hashes:
@@ -271,21 +273,6 @@ def column_groups(column: Any, where: str) -> Hashes:
     return of_rows
 
 
-def _hashed_one_by_one(values: NDArray[Any], where: str) -> Hashes:
-    known: dict[Any, int] = {}
-    hashes = np.empty(values.size, dtype=np.uint64)
-    n_missing = 0
-    for place, value in enumerate(values.tolist()):
-        if is_missing(value):
-            n_missing += 1
-            continue
-        if value not in known:
-            known[value] = group_hash(value)
-        hashes[place] = known[value]
-    refuse_missing_groups(n_missing, values.size, where)
-    return hashes
-
-
 def group_hash(value: Any) -> int:
     """The hash of one group: whole numbers and moments by their value, however they are written, the rest by its text.
 
@@ -301,10 +288,6 @@ def group_hash(value: Any) -> int:
     if WHOLE_NUMBER.fullmatch(text) and -(2**63) <= int(text) < 2**64:
         return row_key(int(text), 0, 0)
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> Hashes:
-    return row_keys(numbers, 0, 0)
 
 
 def refuse_missing_groups(n_missing: int, n_rows: int, where: str) -> None:

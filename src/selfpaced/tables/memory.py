@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +125,7 @@ SPARSE = Kind(
 
 
 def _stack_pandas(blocks: Sequence[Any]) -> Any:
-    import pandas as pd
-
-    return pd.concat(blocks, ignore_index=True)
+    return import_module("pandas").concat(blocks, ignore_index=True)
 
 
 def _pandas_column(table: Any, position: int) -> ColumnReader:
@@ -160,12 +159,6 @@ PANDAS = Kind(
 )
 
 
-def _stack_polars(blocks: Sequence[Any]) -> Any:
-    import polars as pl
-
-    return pl.concat(blocks)
-
-
 def _polars_column(table: Any, position: int) -> ColumnReader:
     import polars as pl
 
@@ -184,7 +177,7 @@ def _polars_column(table: Any, position: int) -> ColumnReader:
 POLARS = Kind(
     span=lambda table, start, stop: table.slice(start, stop - start),
     take=lambda table, positions: table[positions],
-    below=_stack_polars,
+    below=lambda blocks: import_module("polars").concat(blocks),
     names=lambda table: table.columns,
     select=lambda table, positions: table[:, list(positions)],
     column=_polars_column,

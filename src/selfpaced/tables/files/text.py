@@ -266,7 +266,7 @@ def _header(path: Path, head: str) -> tuple[str, list[str], int]:
     except csv.Error as error:
         raise TableError(f"{path} does not start with a line of column names: {error}.") from error
     if not text.read().strip():
-        raise TableError(_no_rows(path))
+        raise TableError(f"{path} has a header but no rows. Write it again; if it is one of several files, remove it.")
     return delimiter, names, number
 
 
@@ -341,10 +341,6 @@ def _swallowing(file: CsvFile, suspect: _Suspect) -> str:
 
 def _not_utf8(path: Path, line: int) -> str:
     return f"{path} is not UTF-8 (line {line}). Convert it to UTF-8, for example with iconv."
-
-
-def _no_rows(path: Path) -> str:
-    return f"{path} has a header but no rows. Write it again; if it is one of several files, remove it."
 
 
 JSON_ENDINGS = tuple(kind + compression for kind in (".jsonl", ".ndjson") for compression in COMPRESSIONS)
