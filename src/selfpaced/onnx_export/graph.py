@@ -60,6 +60,10 @@ class Graph:
         """Some columns of an array."""
         return self.add("Gather", array, self.constant(np.asarray(numbers, dtype=np.int64)), axis=1)
 
+    def joined(self, arrays: Sequence[str]) -> str:
+        """Several arrays side by side."""
+        return arrays[0] if len(arrays) == 1 else self.add("Concat", *arrays, axis=1)
+
 
 OPSETS = {"": 18, "ai.onnx.ml": 5}
 IR_VERSION = 10  # as old as the opsets, so that older runtimes can read it
@@ -110,7 +114,12 @@ def add_average(graph: Graph, average: Average) -> str:
     """The name of the mean of the members' probabilities: rows, classes."""
     members = average.members
     weights = np.ones(len(members)) if average.weights is None else average.weights
-    sums = [_sum_of_group(graph, [members[number] for number in group], weights[group]) for group in _groups(members)]
+    sums = []
+    for group in _groups(members):
+        probabilities = _probabilities(graph, [members[number] for number in group])
+        if not (weights[group] == 1).all():
+            probabilities = graph.add("Mul", probabilities, graph.constant(weights[group][:, np.newaxis]))
+        sums.append(graph.add("ReduceSum", probabilities, graph.constant(np.array([1])), keepdims=0))
     total = sums[0] if len(sums) == 1 else graph.add("Sum", *sums)
     return graph.add("Div", total, graph.constant(float(weights.sum())))
 
@@ -124,14 +133,6 @@ def _groups(members: Sequence[Member]) -> list[list[int]]:
             kind = (model.link, model.n_sums, model.reads_float32)
         groups.setdefault(kind, []).append(number)
     return list(groups.values())
-
-
-def _sum_of_group(graph: Graph, members: Sequence[Member], weights: NDArray[np.float64]) -> str:
-    """The name of an array of rows, classes."""
-    probabilities = _probabilities(graph, members)
-    if not (weights == 1).all():
-        probabilities = graph.add("Mul", probabilities, graph.constant(weights[:, np.newaxis]))
-    return graph.add("ReduceSum", probabilities, graph.constant(np.array([1])), keepdims=0)
 
 
 def _probabilities(graph: Graph, members: Sequence[Member]) -> str:

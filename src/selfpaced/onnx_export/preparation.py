@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ class Given:
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+UNCHANGED: Nodes = lambda graph, rows: rows  # noqa: E731
+
+
 def read_step(step: Any, given: Given) -> Nodes:
     """A fitted step of a pipeline as nodes. A step of an unsupported type raises."""
     kind = type(step)
@@ -38,13 +41,8 @@ def read_step(step: Any, given: Given) -> Nodes:
 
 def read_steps(steps: Sequence[Any], given: Given) -> Nodes:
     """Steps one after the other. Only the first one knows the names of columns."""
-    return partial(_in_turn, [read_step(step, Given() if number else given) for number, step in enumerate(steps)])
-
-
-def _in_turn(steps: Sequence[Nodes], graph: Graph, rows: str) -> str:
-    for step in steps:
-        rows = step(graph, rows)
-    return rows
+    read = [read_step(step, Given() if number else given) for number, step in enumerate(steps)]
+    return lambda graph, rows: reduce(lambda made, step: step(graph, made), read, rows)
 
 
 def _read_imputer(imputer: Any, given: Given) -> Nodes:
@@ -54,30 +52,30 @@ def _read_imputer(imputer: Any, given: Given) -> Nodes:
         )
     filling = np.asarray(imputer.statistics_, dtype=np.float64)
     kept = np.flatnonzero(~np.isnan(filling))
-    marked = imputer.indicator_.features_ if imputer.add_indicator else np.empty(0, dtype=np.int64)
-    return partial(_filled, filling, kept, np.asarray(marked, dtype=np.int64))
+    marked = imputer.indicator_.features_ if imputer.add_indicator else np.empty(0, dtype=np.intp)
+
+    def filled(graph: Graph, rows: str) -> str:
+        """Missing values filled, columns without any value dropped, and columns added that mark what was missing."""
+        from onnx import TensorProto
+
+        missing = graph.add("IsNaN", rows)
+        found = graph.add("Where", missing, graph.constant(filling), rows)
+        if kept.size < filling.size:
+            found = graph.columns(found, kept)
+        if not marked.size:
+            return found
+        marks = graph.add("Cast", graph.columns(missing, marked), to=TensorProto.DOUBLE)
+        return graph.add("Concat", found, marks, axis=1)
+
+    return filled
 
 
-def _filled(
-    filling: NDArray[np.float64], kept: NDArray[np.intp], marked: NDArray[np.int64], graph: Graph, rows: str
-) -> str:
-    """Missing values filled, columns without any value dropped, and columns added that mark what was missing."""
-    from onnx import TensorProto
+def _read_scaler(scaler: Any, given: Given) -> Nodes:
+    def scaled(graph: Graph, rows: str) -> str:
+        rows = graph.add("Sub", rows, graph.constant(scaler.mean_)) if scaler.with_mean else rows
+        return rows if scaler.scale_ is None else graph.add("Div", rows, graph.constant(scaler.scale_))
 
-    missing = graph.add("IsNaN", rows)
-    filled = graph.add("Where", missing, graph.constant(filling), rows)
-    if kept.size < filling.size:
-        filled = graph.columns(filled, kept)
-    if not marked.size:
-        return filled
-    marks = graph.add("Cast", graph.columns(missing, marked), to=TensorProto.DOUBLE)
-    return graph.add("Concat", filled, marks, axis=1)
-
-
-def _scaled(mean: NDArray[np.float64] | None, scale: NDArray[np.float64] | None, graph: Graph, rows: str) -> str:
-    if mean is not None:
-        rows = graph.add("Sub", rows, graph.constant(mean))
-    return rows if scale is None else graph.add("Div", rows, graph.constant(scale))
+    return scaled
 
 
 def _read_function(step: Any, given: Given) -> Nodes:
@@ -85,11 +83,7 @@ def _read_function(step: Any, given: Given) -> Nodes:
         raise ModelFileError(
             f"A pipeline with the function {step.func!r} cannot be exported to ONNX. Remove this step."
         )
-    return _unchanged
-
-
-def _unchanged(graph: Graph, rows: str) -> str:
-    return rows
+    return UNCHANGED
 
 
 def _read_column_transformer(step: Any, given: Given) -> Nodes:
@@ -101,8 +95,9 @@ def _read_column_transformer(step: Any, given: Given) -> Nodes:
         names = None if given.names is None else [given.names[place] for place in chosen]
         own = Given(names, given.categories)
         passed_on = isinstance(transformer, str)  # "passthrough"
-        parts.append((chosen, _unchanged if passed_on else read_step(transformer, own)))
-    return partial(_side_by_side, parts)
+        if chosen.size:
+            parts.append((chosen, UNCHANGED if passed_on else read_step(transformer, own)))
+    return lambda graph, rows: graph.joined([step(graph, graph.columns(rows, chosen)) for chosen, step in parts])
 
 
 def _places(name: str, columns: Any, given: Given) -> NDArray[np.intp]:
@@ -121,11 +116,6 @@ def _places(name: str, columns: Any, given: Given) -> NDArray[np.intp]:
     )
 
 
-def _side_by_side(parts: Sequence[tuple[NDArray[np.intp], Nodes]], graph: Graph, rows: str) -> str:
-    made = [step(graph, graph.columns(rows, chosen)) for chosen, step in parts if chosen.size]
-    return made[0] if len(made) == 1 else graph.add("Concat", *made, axis=1)
-
-
 def _read_encoder(encoder: Any, given: Given) -> Nodes:
     """The outputs of an encoder for each category, as tables by the numbers of the categories."""
     unknown = [name for name in given.names or ["without names"] if name not in given.categories]
@@ -142,21 +132,21 @@ def _read_encoder(encoder: Any, given: Given) -> Nodes:
     constant = np.setdiff1d(outputs, np.concatenate(places))  # those of no column are looked up with the first one
     tables[0] = np.hstack([tables[0], np.broadcast_to(found.base[constant], (len(tables[0]), constant.size))])
     places[0] = np.concatenate([places[0], constant])
-    return partial(_looked_up, tables, np.argsort(np.concatenate(places)))
+    order = np.argsort(np.concatenate(places))
 
+    def looked_up(graph: Graph, rows: str) -> str:
+        """The outputs for columns of category numbers, from a table for each, in the order of the encoder."""
+        from onnx import TensorProto
 
-def _looked_up(tables: Sequence[NDArray[np.float64]], order: NDArray[np.intp], graph: Graph, rows: str) -> str:
-    """The outputs for columns of category numbers, from a table for each, in the order of the encoder."""
-    from onnx import TensorProto
+        made = []
+        for number, table in enumerate(tables):
+            column = graph.add("Squeeze", graph.columns(rows, [number]), graph.constant(np.array([1])))
+            known = graph.add("Where", graph.add("IsNaN", column), graph.constant(float(len(table) - 1)), column)
+            code = graph.add("Cast", known, to=TensorProto.INT64)
+            made.append(graph.add("Gather", graph.constant(table), code, axis=0))
+        return graph.columns(graph.joined(made), order)
 
-    made = []
-    for number, table in enumerate(tables):
-        column = graph.add("Squeeze", graph.columns(rows, [number]), graph.constant(np.array([1])))
-        known = graph.add("Where", graph.add("IsNaN", column), graph.constant(float(len(table) - 1)), column)
-        code = graph.add("Cast", known, to=TensorProto.INT64)
-        made.append(graph.add("Gather", graph.constant(table), code, axis=0))
-    joined = made[0] if len(made) == 1 else graph.add("Concat", *made, axis=1)
-    return graph.columns(joined, order)
+    return looked_up
 
 
 STEPS: dict[str, Callable[[Any, Given], Nodes]] = {
@@ -166,5 +156,5 @@ STEPS: dict[str, Callable[[Any, Given], Nodes]] = {
     "OrdinalEncoder": _read_encoder,
     "Pipeline": lambda pipeline, given: read_steps([step for _, step in pipeline.steps], given),
     "SimpleImputer": _read_imputer,
-    "StandardScaler": lambda scaler, given: partial(_scaled, scaler.mean_ if scaler.with_mean else None, scaler.scale_),
+    "StandardScaler": _read_scaler,
 }

@@ -148,6 +148,7 @@ def catboost_scorer(model: Any) -> Scorer | None:
 
 
 Make = Callable[[Sequence[Any]], Sequence[Scorer | None]]
+PREDICTION = "predict_proba"
 
 
 def _each(make: Callable[[Any], Scorer | None]) -> Make:
@@ -213,15 +214,10 @@ def scorers_of(models: Sequence[Any]) -> list[Scorer]:
 def _make(model: Any) -> Make | None:
     for kind in type(model).__mro__:
         make = SCORERS.get((kind.__module__.partition(".")[0], kind.__name__))
-        # For a subclass with its own predict_proba, that method is called.
-        if make is not None and _predicts_as(model, kind):
+        # A subclass with its own predict_proba is asked itself. `getattr` would not do: pipelines make methods anew.
+        if make is not None and getattr_static(type(model), PREDICTION) is getattr_static(kind, PREDICTION):
             return make
     return None
-
-
-def _predicts_as(model: Any, kind: type) -> bool:
-    # Not by `getattr`: a pipeline makes its method anew each time.
-    return getattr_static(type(model), "predict_proba") is getattr_static(kind, "predict_proba")
 
 
 def without_library(model: Any) -> Any:

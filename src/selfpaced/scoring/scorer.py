@@ -119,17 +119,12 @@ def coded_batch(batch: Any) -> CodedRows | None:
             codes = column.indices.fill_null(-1) if column.indices.null_count else column.indices
             numbers[at] = as_numbers(codes.to_numpy())
             categories[at] = tuple(column.dictionary.to_pylist())
-        elif (
-            pa.types.is_integer(kind)
-            or pa.types.is_floating(kind)
-            or (
-                pa.types.is_boolean(kind)
-                and not column.null_count  # of booleans with missing values pandas makes objects
-            )
-        ):
-            numbers[at] = column.to_numpy(zero_copy_only=False)
-        else:
+            continue
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        # Of booleans with missing values pandas makes objects.
+        if not is_number and (column.null_count or not pa.types.is_boolean(kind)):
             return None
+        numbers[at] = column.to_numpy(zero_copy_only=False)
     return CodedRows(numbers, categories, batch.to_pandas, are_exact(numbers, batch.schema.types))
 
 

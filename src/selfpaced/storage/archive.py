@@ -182,7 +182,9 @@ def dumped(thing: Any, what: str, call: str, allow: str | Sequence[str] = (), ot
     except TypeError as error:  # also skops' UnsupportedTypeException
         raise ModelFileError(f"{what} cannot be saved with skops ({error}). {otherwise}".rstrip()) from error
     refuse_unknown(skops.get_untrusted_types(data=content), allow, what, call)
-    if _n_decompressed(content) > _most_decompressed(len(content)):
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        n_decompressed = sum(part.file_size for part in archive.infolist())
+    if n_decompressed > _most_decompressed(len(content)):
         content = skops.dumps(thing, compression=zipfile.ZIP_STORED)  # compressed it would exceed the largest ratio
     return content
 
@@ -196,8 +198,12 @@ def loaded(
     `call` and `allow` are those of `dumped`.
     """
     skops = import_skops()
-    with opened(source, name) as archive:
-        content = _decompressed(archive)
+    with opened(source, name) as archive, BytesIO() as copied:
+        # Without compression, so that nothing in it can grow; the checksums are checked.
+        with zipfile.ZipFile(copied, "w", zipfile.ZIP_STORED) as copy:
+            for part in dict.fromkeys(archive.namelist()):
+                copy.writestr(part, part_of(archive, part))
+        content = copied.getvalue()
     try:
         types = skops.get_untrusted_types(data=content)
     except Exception as error:  # a damaged description may raise anything
@@ -259,15 +265,6 @@ def _check_size(archive: zipfile.ZipFile, n_bytes: int, name: str) -> None:
         )
 
 
-def _decompressed(archive: zipfile.ZipFile) -> bytes:
-    """The same archive, with checked checksums and without compression, so that nothing in it can grow."""
-    content = BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as copy:
-        for name in dict.fromkeys(archive.namelist()):
-            copy.writestr(name, part_of(archive, name))
-    return content.getvalue()
-
-
 def part_of(archive: zipfile.ZipFile, name: str) -> bytes:
     """A part of an archive: as many bytes as it declares, and no more in memory at any time."""
     with archive.open(name) as file:
@@ -276,8 +273,3 @@ def part_of(archive: zipfile.ZipFile, name: str) -> bytes:
 
 def _most_decompressed(n_bytes: int) -> int:
     return max(ALWAYS_ACCEPTED_BYTES, LARGEST_RATIO * n_bytes)
-
-
-def _n_decompressed(content: bytes) -> int:
-    with zipfile.ZipFile(BytesIO(content)) as archive:
-        return sum(part.file_size for part in archive.infolist())

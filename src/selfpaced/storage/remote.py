@@ -244,7 +244,7 @@ def _behind(url: str) -> RemoteFile:
         from urllib.request import url2pathname  # slow to import; on Windows it makes C:\\rows.csv of /C:/rows.csv
 
         return RemoteFile(fs.LocalFileSystem(), url2pathname(urlsplit(url).path), url)
-    filesystem, path = _pyarrow_system(url) if scheme in BY_PYARROW else _fsspec_system(url, scheme)
+    filesystem, path = _pyarrow_system(url) if scheme in BY_PYARROW else _fsspec_system(url)
     return RemoteFile(filesystem, path.rstrip("/"), shown(url))
 
 
@@ -257,7 +257,7 @@ def _pyarrow_system(url: str) -> tuple[Any, str]:
             raise TableError(f"{shown(url)} is not a URL that pyarrow reads: {error}") from error
 
 
-def _fsspec_system(url: str, scheme: str) -> tuple[Any, str]:
+def _fsspec_system(url: str) -> tuple[Any, str]:
     fsspec = need("fsspec", "remote", f"Reading {shown(url)}")
     try:
         filesystem, path = fsspec.core.url_to_fs(url)

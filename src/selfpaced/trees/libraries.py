@@ -205,7 +205,11 @@ def _symmetric(tree: dict[str, Any], number: int, n_sums: int, columns: list[dic
 
     A row goes right if its value is above the border, which is a bit of the number of its leaf.
     """
-    asked = [_question(split, columns) for split in reversed(tree["splits"])]
+    asked = []
+    for split in reversed(tree["splits"]):
+        column = columns[split["float_feature_index"]]
+        missing_is_left = column["nan_value_treatment"] != "AsTrue"
+        asked.append((column["flat_feature_index"], split["border"], missing_is_left))
     depth = len(asked)
     level = np.repeat(np.arange(depth + 1), 2 ** np.arange(depth + 1))
     is_leaf = level == depth
@@ -222,12 +226,6 @@ def _symmetric(tree: dict[str, Any], number: int, n_sums: int, columns: list[dic
         missing_left=missing_left[level].astype(bool),
         value=np.concatenate([np.zeros(2**depth - 1), np.array(tree["leaf_values"], dtype=np.float64)[number::n_sums]]),
     )
-
-
-def _question(split: dict[str, Any], columns: list[dict[str, Any]]) -> tuple[int, float, bool]:
-    """The feature and the border of a split, and whether missing values are below it."""
-    column = columns[split["float_feature_index"]]
-    return column["flat_feature_index"], split["border"], column["nan_value_treatment"] != "AsTrue"
 
 
 # The trees of LightGBM are read from the text in which a booster saves itself. It holds every number in all its digits,

@@ -62,12 +62,16 @@ class Trees:
     def joined(cls, parts: Sequence[Trees]) -> Trees:
         """All trees of all parts."""
         nodes = np.cumsum([0, *(part.feature.size for part in parts)])
+        placed = list(zip(parts, nodes[:-1], strict=True))
+
+        def moved(children: Ints, first: int) -> Ints:
+            return np.where(children == NO_CHILD, NO_CHILD, children + first)
+
         shifted = {
-            "starts": [part.starts[:-1] + first for part, first in zip(parts, nodes[:-1], strict=True)] + [nodes[-1:]],
-            "category_nodes": [part.category_nodes + first for part, first in zip(parts, nodes[:-1], strict=True)],
-        } | {
-            name: [_moved(getattr(part, name), first) for part, first in zip(parts, nodes[:-1], strict=True)]
-            for name in ("left", "right")
+            "starts": [part.starts[:-1] + first for part, first in placed] + [nodes[-1:]],
+            "category_nodes": [part.category_nodes + first for part, first in placed],
+            "left": [moved(part.left, first) for part, first in placed],
+            "right": [moved(part.right, first) for part, first in placed],
         }
         same = ("feature", "threshold", "missing_left", "value", "by_category", "category_codes")
         arrays = shifted | {name: [getattr(part, name) for part in parts] for name in same}
@@ -101,10 +105,6 @@ class Trees:
             first[self.left[inner]] = first[inner]
             first[self.right[inner]] = first[inner] + n_leaves[self.left[inner]]
         return first, n_leaves
-
-
-def _moved(children: Ints, first: int) -> Ints:
-    return np.where(children == NO_CHILD, NO_CHILD, children + first)
 
 
 class Link(Enum):
