@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def list_experiments(options: argparse.Namespace) -> int:
     """Name every experiment with its finished and wanted cells."""
-    for name, experiment in _experiments(options).items():
+    for name, experiment in experiments_for(data_folder(options.data)).items():
         wanted = {cell.key for cell in experiment.cells()}
         finished = Results(experiment, _folder(options)).finished() & wanted
         print(f"{name:26}{len(finished):5} of {len(wanted):4} cells  {experiment.title}")
@@ -44,7 +44,7 @@ def list_experiments(options: argparse.Namespace) -> int:
 
 
 def run_experiments(options: argparse.Namespace) -> int:
-    known = _experiments(options)
+    known = experiments_for(data_folder(options.data))
     experiments = [known[name] for name in options.names or known]
     only = _by_name(options.only)
     _check_known(only, experiments)
@@ -73,9 +73,9 @@ def render_pages(options: argparse.Namespace) -> int:
     return 0
 
 
-def _experiments(options: argparse.Namespace) -> dict[str, Experiment]:
-    """All experiments, on the paper's own data sets where their files are there, else on stand-ins."""
-    on_request = {"dataset": unused(data_folder(options.data))}
+def experiments_for(folder: Path) -> dict[str, Experiment]:
+    """All experiments, on the paper's own data sets where their files are in the folder, else on stand-ins."""
+    on_request = {"dataset": unused(folder)}
     return {
         name: replace(experiment, by_request=on_request) if "dataset" in experiment.grid else experiment
         for name, experiment in EXPERIMENTS.items()

@@ -44,7 +44,7 @@ def work_within(budget: Budget, function: Work, cell: Cell, surroundings: Surrou
         with suppress(psutil.NoSuchProcess):
             busy, peak = sum(used.cpu_times()[:2]), max(peak, used.memory_info().rss / GIGABYTE)
         if busy > budget.seconds:
-            given_up = f"after {budget.seconds:,.0f} s of processor time"
+            given_up = f"after {budget.seconds:,.0f} s"
         elif peak > budget.gigabytes:
             given_up = f"at {budget.gigabytes:g} GB"
     try:

@@ -109,7 +109,7 @@ def ensembles(frame: pd.DataFrame, path: Path) -> Path:
             curve = over_runs(here[here["method"] == method], ["n_members"], "aucprc").sort_index()
             if len(curve):
                 band(ax, curve.index, curve, method, colour)
-        ax.set(title=DATASETS[dataset].title, xlabel="members", ylabel="AUCPRC on the test set", xscale="log")
+        ax.set(title=DATASETS[dataset].title, xlabel="members", ylabel="AUCPRC on the test set")
         ax.legend(frameon=False, fontsize="small")
     return save(drawing, path, curves(frame, ["dataset", "method", "n_members"]))
 

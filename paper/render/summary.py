@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-USED = ["given_up", "processor_seconds", "peak_gigabytes"]
 PUBLISHED = Path(__file__).parents[1] / "published"
 
 
@@ -51,12 +50,17 @@ def given_up(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], st
     """Why cells were given up, by their settings, with the time and memory that their processes used."""
     if "given_up" not in frame:
         return {}
-    cells = frame[frame["given_up"] != ""]
+    cells = frame[frame["given_up"].fillna("") != ""]
     return {
-        key: f"given up: {reason}, {seconds:,.0f} s and {peak:.1f} GB used"
-        for *key, reason, seconds, peak in cells[[*by, *USED]].itertuples(index=False, name=None)
-        for key in [tuple(key)]
+        tuple(cell[name] for name in by): f"given up: {cell['given_up']}{used(cell)}"
+        for cell in cells.to_dict("records")
     }
+
+
+def used(cell: Mapping[str, Any]) -> str:
+    """What the process of a cell used, if it had a budget: a quick pass has none."""
+    seconds, peak = cell.get("processor_seconds"), cell.get("peak_gigabytes")
+    return "" if pd.isna(seconds) else f", {seconds:,.0f} s of processor time and {peak:.1f} GB used"
 
 
 def cell(row: Any) -> str:

@@ -5,17 +5,30 @@ from functools import cache
 import numpy as np
 import pytest
 
-from paper.datasets import data_folder, random_split
+from paper.__main__ import experiments_for
+from paper.datasets import Split, data_folder, random_split
 from paper.experiment import Surroundings
 from paper.experiments import EXPERIMENTS
 from paper.experiments.missing_values import with_zeros
 from paper.methods import METHODS, fit_on, resample
-from paper.models import MODELS
+from paper.models import MODELS, MOST_WATCHED, Validation
 from paper.working import work
 from selfpaced.datasets import make_fraud
+from tests.requirements import data_file
 
 QUICK = Surroundings(data_folder(), quick=True)
-NEEDS_DATA = {"self_paced_sampling", "real_world", "resampling", "ensembles", "missing_values", "sensitivity"}
+HERE = experiments_for(data_folder())
+CREDIT_FRAUD, KDDCUP = "credit_fraud.parquet", "kddcup99_10_percent.parquet"
+PAYSIM, FEBRL = "paysim_simulated.parquet", "febrl_pairs.parquet"
+NEEDED_FILES = {
+    "self_paced_sampling": [CREDIT_FRAUD],
+    "real_world": [CREDIT_FRAUD, KDDCUP, PAYSIM, FEBRL],
+    "resampling": [CREDIT_FRAUD],
+    "ensembles": [CREDIT_FRAUD, PAYSIM],
+    "missing_values": [CREDIT_FRAUD],
+    "sensitivity": [CREDIT_FRAUD, PAYSIM],
+    "payments_by_time": [PAYSIM],
+}
 
 
 @pytest.fixture
@@ -28,7 +41,7 @@ def small_split():
 def smallest_cells(name):
     """One cell for every value of every setting of an experiment."""
     seen, cells = set(), []
-    for cell in EXPERIMENTS[name].cells(most_runs=1):
+    for cell in HERE[name].cells(most_runs=1):
         if not set(cell.setting) <= seen:
             seen |= set(cell.setting)
             cells.append(cell)
@@ -44,9 +57,9 @@ def first_run(cell):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_value_of_every_setting_gives_rows_of_results(name, request):
-    if name in NEEDS_DATA:
-        request.getfixturevalue("credit_fraud_path")
+def test_every_value_of_every_setting_gives_rows_of_results(name):
+    for file in NEEDED_FILES.get(name, []):
+        data_file(file)
     for cell in smallest_cells(name):
         rows = first_run(cell)
         assert "error" not in rows[0], f"{cell}: {rows[0]['error']}"
@@ -57,9 +70,9 @@ def test_every_value_of_every_setting_gives_rows_of_results(name, request):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_the_smallest_cell_is_the_same_in_a_second_run(name, request):
-    if name in NEEDS_DATA:
-        request.getfixturevalue("credit_fraud_path")
+def test_the_smallest_cell_is_the_same_in_a_second_run(name):
+    for file in NEEDED_FILES.get(name, []):
+        data_file(file)
     cell = max(smallest_cells(name), key=lambda cell: "SPE" in str(cell))
     one, other = first_run(cell), work(EXPERIMENTS[name].work, cell, QUICK)
     for first, second in zip(one, other, strict=True):
@@ -105,6 +118,34 @@ def test_early_stopping_watches_the_validation_rows(small_split):
     model = MODELS["GBDT10"](small_split).fit(small_split.X_train, small_split.y_train)
     assert model.model_.best_iteration_ >= 1
     assert model.model_.evals_result_["valid_0"]["average_precision"]
+
+
+def test_early_stopping_watches_all_rare_rows_and_a_weighted_part_of_very_many_common_ones():
+    n = 3 * MOST_WATCHED - 1
+    y = np.zeros(n, np.int8)
+    y[::100] = 1
+    X = np.arange(n, dtype=np.float32)[:, None]
+    watched = Validation.of(Split(X[:0], y[:0], X, y, X[:0], y[:0]))
+    assert watched.y.sum() == y.sum()
+    assert (watched.y == 0).sum() <= MOST_WATCHED
+    assert watched.weight[watched.y == 0].sum() == pytest.approx((y == 0).sum(), rel=1e-4)
+    assert set(watched.weight[watched.y == 1]) == {1}
+    np.testing.assert_array_equal(y[watched.X[:, 0].astype(int)], watched.y)
+
+
+def test_few_validation_rows_are_all_watched_without_weights(small_split):
+    watched = Validation.of(small_split)
+    assert watched.X is small_split.X_valid
+    assert watched.weight is None
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # a column of the small part can be missing as a whole
+def test_methods_by_distance_refuse_missing_values_which_is_a_result():
+    cells = HERE["real_world"].cells(1, {"dataset": ["febrl-pairs"], "method": ["SMOTE", "Clean"]})
+    data_file(FEBRL)
+    assert [first_run(cell)[0]["given_up"] for cell in cells] == ["does not accept missing values"] * len(cells)
+    assert len(cells) == 2
 
 
 def test_standardised_columns_have_the_training_rows_scale(small_split):

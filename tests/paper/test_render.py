@@ -1,10 +1,16 @@
 """Pages from finished cells: what stands beside what, and what is counted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import pearsonr, ttest_1samp
 
+from paper.__main__ import experiments_for
+from paper.datasets import DATASETS, data_folder
+from paper.datasets.record_linkage import COMPARISONS
+from paper.experiment import Surroundings
 from paper.experiments import EXPERIMENTS
 from paper.render import render
 from paper.render.paired import comparisons, paired_t, pitman_morgan
@@ -12,6 +18,7 @@ from paper.render.scorecard import as_markdown, score
 from paper.render.summary import beside, cell, given_up, over_runs
 from paper.render.tables import crossed
 from paper.results import Results
+from paper.working import work
 
 PUBLISHED = pd.DataFrame(
     {
@@ -74,11 +81,11 @@ def test_on_other_rows_the_best_is_counted_and_figures_are_not_compared():
 
 def test_a_cell_that_was_given_up_shows_its_reason_and_counts_in_no_mean():
     rows = results(DT_SPE=0.55).assign(given_up="")
-    used = {"given_up": "after 300 s of processor time", "processor_seconds": 300.2, "peak_gigabytes": 1.44}
+    used = {"given_up": "after 300 s", "processor_seconds": 300.2, "peak_gigabytes": 1.44}
     frame = pd.concat([rows, pd.DataFrame([{"model": "DT", "method": "Clean", "run": "0", **used}])])
     notes = given_up(frame, ["model", "method"])
     table = crossed(over_runs(frame, ["model", "method"], "aucprc"), ["DT"], ["Clean", "SPE"], ["AUCPRC"], notes=notes)
-    text = "given up: after 300 s of processor time, 300 s and 1.4 GB used"
+    text = "given up: after 300 s, 300 s of processor time and 1.4 GB used"
     assert table.splitlines()[-1] == f"| DT | {text} | **0.550 ± 0.014 (2)** |"
     assert score("T", beside(over_runs(frame, ["model", "method"], "aucprc"), PUBLISHED)).cells == 1
 
@@ -131,10 +138,6 @@ def test_a_comparison_with_a_method_missing_is_not_counted():
 def test_every_page_is_rendered_from_quick_cells(tmp_path, request):
     request.getfixturevalue("credit_fraud_path")
     # All pages at once would take minutes; these three have a table or a picture each.
-    from paper.datasets import data_folder
-    from paper.experiment import Surroundings
-    from paper.working import work
-
     for name in ("hardness_under_imbalance", "self_paced_sampling", "overlap"):
         store = Results(EXPERIMENTS[name], tmp_path / "results")
         for one in EXPERIMENTS[name].cells(most_runs=1):
@@ -146,6 +149,66 @@ def test_every_page_is_rendered_from_quick_cells(tmp_path, request):
         assert len(pd.read_csv(tmp_path / f"{picture}.csv")) > 10
         assert f"]({picture}.png)" in (tmp_path / f"{picture}.md").read_text()
     assert "quick pass" in (tmp_path / "overlap.md").read_text()
+
+
+def write_payments(folder, rng):
+    """A small file of the published form."""
+    n, fraud = 1500, np.arange(1500) % 10 == 0
+    amount = rng.lognormal(11 + 2 * fraud, 1).round(2)
+    frame = pd.DataFrame(
+        {
+            "step": np.sort(rng.integers(1, 744, n)),
+            "type": np.where(fraud, rng.choice(["TRANSFER", "CASH_OUT"], n), rng.choice(["PAYMENT", "CASH_IN"], n)),
+            "amount": amount,
+            "nameOrig": [f"C{number}" for number in range(n)],
+            "oldbalanceOrg": amount,
+            "newbalanceOrig": np.where(rng.random(n) < 0.2 + 0.6 * fraud, 0, amount),
+            "nameDest": "M1",
+            "oldbalanceDest": rng.lognormal(10, 1, n).round(2),
+            "newbalanceDest": 0.0,
+            "isFraud": fraud.astype(int),
+            "isFlaggedFraud": 0,
+        }
+    )
+    frame.to_csv(folder / "PS_20174392719_1491204439457_log.csv", index=False)
+
+
+def write_pairs(folder, rng):
+    """Ten small blocks of the published form."""
+    for block in range(1, 11):
+        match = np.arange(150) % 10 == 0
+        frame = pd.DataFrame({"id_1": range(150), "id_2": range(150)})
+        for name in COMPARISONS:
+            values = np.where(rng.random(150) < 0.3 + 0.5 * match, 1, 0).astype(object)
+            frame[name] = np.where(rng.random(150) < 0.1, "?", values)
+        frame.assign(is_match=np.where(match, "TRUE", "FALSE")).to_csv(folder / f"block_{block}.csv", index=False)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_who_has_the_published_files_gets_pages_about_them_with_the_papers_figures_beside(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    write_payments(tmp_path, rng)
+    write_pairs(tmp_path, rng)
+    for name in ("payment-simulation", "record-linkage"):  # the small files have fewer rows than the published ones
+        monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], expected=None))
+    experiment = experiments_for(tmp_path)["real_world"]
+    datasets = {setting["dataset"] for setting in experiment.settings({})}
+    assert {"payment-simulation", "record-linkage"} <= datasets
+    assert not {"paysim-simulated", "febrl-pairs"} & datasets
+    store = Results(experiment, tmp_path / "results")
+    only = {"dataset": ["payment-simulation", "record-linkage"], "model": ["GBDT10"]}
+    for one in experiment.cells(most_runs=1, only=only):
+        store.add(one, work(experiment.work, one, Surroundings(tmp_path, quick=True)))
+    assert len(store.failures()) == 0
+    pages = {path.name: path.read_text() for path in render(tmp_path / "results", tmp_path)}
+    page = pages["real-world.md"]
+    assert "## Payment Simulation\n" in page
+    assert "## Record Linkage\n" in page
+    assert "simulated again" not in page.replace("stand-in", "")
+    assert "FEBRL" not in page
+    assert "paper 0.944 ± 0.001<br>" in page  # with the difference to ours
+    assert "| Payment Simulation, GBDT10, 4 measures |" in pages["README.md"]
 
 
 def test_failed_cells_stand_on_the_front_page_with_their_reason(tmp_path):

@@ -14,7 +14,7 @@ from paper.render.page import Frames, Page
 from paper.render.pages.missing_values import SHARES, with_none_missing
 from paper.render.pages.payments_by_time import with_the_table
 from paper.render.paired import FEWEST_RUNS, LEVEL, SHARED, Comparison, comparisons, paired_t
-from paper.render.summary import given_up, over_runs, published
+from paper.render.summary import given_up, over_runs, published, used
 from paper.render.tables import markdown
 
 RANDOM = {"Easy", "UnderBagging"}
@@ -299,8 +299,7 @@ def distances(frames: Frames, every: Sequence[Comparison]) -> Finding:
     for _, row in large.iterrows():
         lines.append(
             f"- {DATASETS[row['dataset']].title}, {row['model']}, SMOTE: it runs. AUCPRC {row['aucprc']:.3f}, "
-            f"{row['n_training_rows']:,.0f} training rows, {row['processor_seconds']:,.0f} s of processor time, "
-            f"{row['peak_gigabytes']:.1f} GB."
+            f"{row['n_training_rows']:,.0f} training rows{used(row)}."
         )
     short = f"{len(lines) - len(large)} of {len(lines)} cells that we tried were given up."
     return (
