@@ -69,7 +69,8 @@ FEBRL_PAIRS = Dataset(
     differs=(
         "These rows are not the published ones. They are comparisons of generated persons with typing errors (FEBRL), "
         f"with {FEBRL_STATISTICS.n_rows:,} rows at {FEBRL_STATISTICS.imbalance_ratio:.2f}:1; the paper has "
-        f"{STATISTICS.n_rows:,} at {STATISTICS.imbalance_ratio:.2f}:1. They have 24,235 different patterns, so that "
-        "training and test rows share most of them."
+        f"{STATISTICS.n_rows:,} at {STATISTICS.imbalance_ratio:.2f}:1. They have 24,235 different patterns, "
+        "which training and test rows share: in the split of run 0, 99.8% of the test rows, and 94.3% of the matches "
+        "among them, have a pattern of training rows."
     ),
 )
