@@ -91,7 +91,7 @@ class Trial:
 
 
 def trial_of(data: Data, split: int, order: Order, folder: Path) -> Trial:
-    is_test = held_out_rows(data.y, split, order)
+    is_test = held_out_rows(data, split, order)
     # Categories of plain strings, as every method of the field gets them: from a Parquet file.
     plain = {name: pd.CategoricalDtype(data.X[name].cat.categories.astype(object)) for name in data.categories}
     X, X_test = (data.X[rows].reset_index(drop=True).astype(plain) for rows in (~is_test, is_test))

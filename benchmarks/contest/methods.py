@@ -43,6 +43,7 @@ METHODS = {
     "lightgbm-slow": Method(
         "LightGBM 300, rate 0.02", partial(alternatives.lightgbm, n_estimators=300, learning_rate=0.02)
     ),
+    "lightgbm-strong": Method("LightGBM 600, rate 0.03, 255 leaves", alternatives.strong_lightgbm),
     "lightgbm-weighted": Method("LightGBM 100, weighted", partial(alternatives.lightgbm, is_unbalance=True)),
     TUNED: Method("LightGBM, 15 Optuna trials", alternatives.TunedLightGBM),
     "xgboost": Method("XGBoost 300", alternatives.xgboost),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
 from contest.answers import answers
@@ -17,11 +18,13 @@ from contest.environments import REQUIREMENTS
 from contest.methods import METHODS, OURS
 from contest.results import Results, Row
 from contest.splits import held_out_rows, n_splits
-from contest.table import Data, Table
+from contest.table import Data, Labels, Table
 from contest.threads import USUAL
 
 # The share of the machine that other processes may take before seconds are called too long.
 BUSY = 0.1
+# Where the ranges of scores end, for the calibration of each.
+RANGES = (0.01, 0.03, 0.1, 0.3, 0.6)
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Field:
             folder = Path(name)
             data.X.assign(is_rare=data.y).to_parquet(folder / "table.parquet")
             for split in set().union(*left.values()):
-                np.save(folder / f"test-{split}.npy", held_out_rows(data.y, split, table.order))
+                np.save(folder / f"test-{split}.npy", held_out_rows(data, split, table.order))
             for method, splits in left.items():
                 for answer in answers(method, folder, self._tasks(table.name, method, splits), self.n_threads):
                     row = {"table": table.name, "method": method} | judged(answer, data, folder)
@@ -99,7 +102,7 @@ def facts_of(table: Table, data: Data) -> dict[str, Any]:
 
 
 def judged(row: Row, data: Data, folder: Path) -> Row:
-    """A row with the AUCPRC and the mean score of the test rows, if there are scores."""
+    """A row with the AUCPRC of the test rows, their mean score, and the rare rows by ranges of scores."""
     if "error" in row:
         return row
     scores = np.load(folder / f"scores-{row['split']}.npy")
@@ -112,8 +115,20 @@ def judged(row: Row, data: Data, folder: Path) -> Row:
             "aucprc": round(float(average_precision_score(labels, scores)), 6),
             "mean_score": float(f"{scores.mean():.4g}"),
             "rare_share": float(f"{labels.mean():.4g}"),
+            "by_score": by_score(scores, labels),
         }
     )
+
+
+def by_score(scores: NDArray[np.float64], labels: Labels) -> list[list[float]]:
+    """The rare rows that are expected and found in each range of scores, whose ends are in `RANGES`.
+
+    >>> by_score(np.array([0.005, 0.2, 0.2, 0.9]), np.array([0, 0, 1, 1]))
+    [[0.005, 0], [0.0, 0], [0.0, 0], [0.4, 1], [0.0, 0], [0.9, 1]]
+    """
+    place = np.searchsorted(RANGES, scores, side="right")
+    expected, found = (np.bincount(place, values, len(RANGES) + 1) for values in (scores, labels))
+    return [[float(f"{one:.4g}"), int(other)] for one, other in zip(expected, found, strict=True)]
 
 
 def versions_of(method: str) -> dict[str, str]:

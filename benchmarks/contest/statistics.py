@@ -26,6 +26,7 @@ COLUMNS = [
     "aucprc",
     "mean_score",
     "rare_share",
+    "by_score",
     "fit_seconds",
     "fit_cpu_seconds",
     "predict_seconds",
@@ -58,19 +59,24 @@ def means(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.pivot_table(index="table", columns="method", values="aucprc").where(is_whole).round(DIGITS)
 
 
-def whole_tables(figures: pd.DataFrame, failed: dict[tuple[str, str], str]) -> list[str]:
-    """The tables for which every method has a figure, or a reason why not."""
+def have_run(figures: pd.DataFrame, failed: dict[tuple[str, str], str]) -> pd.DataFrame:
+    """Whether a method has a figure for a table, or a reason why not."""
     is_known = figures.notna()
     for table, method in failed:
         if table in is_known.index and method in is_known.columns:
             is_known.loc[table, method] = True
-    return list(figures.index[is_known.all(axis=1)])
+    return is_known
 
 
-def ranks(figures: pd.DataFrame) -> pd.DataFrame:
-    """1 for the best of a table; equal ones share their mean rank; a method without a figure is behind all others."""
-    ranked = rankdata(-figures.fillna(-1.0).to_numpy(), axis=1)
-    return pd.DataFrame(ranked, figures.index, figures.columns)
+def ranks(figures: pd.DataFrame, has_run: pd.DataFrame | None = None) -> pd.DataFrame:
+    """1 for the best of a table; equal ones share their mean rank; a method that failed is behind all others.
+
+    A method that has not run on a table has no rank there. Without `has_run`, all have.
+    """
+    if has_run is None:
+        has_run = figures.notna() | True
+    ranked = rankdata(-figures.fillna(-1.0).where(has_run, -2.0).to_numpy(), axis=1)
+    return pd.DataFrame(ranked, figures.index, figures.columns).where(has_run)
 
 
 def regrets(figures: pd.DataFrame) -> pd.DataFrame:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -11,18 +13,25 @@ import pandas as pd
 from numpy.typing import NDArray
 
 Labels = NDArray[np.int8]
-Order = Literal["random", "time"]
+Order = Literal["random", "time", "groups"]
+DEFAULT_DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def own_file(name: str) -> Path:
+    return Path(os.environ.get("SELFPACED_DATA", DEFAULT_DATA)) / name
 
 
 @dataclass(frozen=True)
 class Data:
     """Features and labels: text columns have the type `category`, missing values are NaN, the rare class is 1.
 
-    No split depends on the order of the rows, unless the table says that they are in the order of time.
+    No split depends on the order of the rows, unless the table says that they are in the order of time. `groups` has
+    the number of each row's group, if the table is split by groups.
     """
 
     X: pd.DataFrame
     y: Labels
+    groups: NDArray[np.int64] | None = None
 
     @property
     def n_rare(self) -> int:
@@ -48,11 +57,11 @@ class Table:
     order: Order = "random"
 
 
-def labelled(frame: pd.DataFrame, is_rare: pd.Series) -> Data:
+def labelled(frame: pd.DataFrame, is_rare: pd.Series, groups: NDArray[np.int64] | None = None) -> Data:
     """A frame without its target, with plain column names and one type for text."""
     X = frame.reset_index(drop=True)
     X.columns = [str(name).replace("[", "_").replace("]", "_").replace("<", "_") for name in X.columns]
     text = X.select_dtypes(["object", "string", "category", "bool"]).columns
     numbers = X.columns.difference(text)
     X = X.astype(dict.fromkeys(text, "string")).astype(dict.fromkeys(text, "category"))
-    return Data(X.astype(dict.fromkeys(numbers, "float64")), is_rare.to_numpy().astype(np.int8))
+    return Data(X.astype(dict.fromkeys(numbers, "float64")), is_rare.to_numpy().astype(np.int8), groups)

@@ -1,24 +1,21 @@
 """All tables of the field: files of one's own, data sets that packages ship, and generated rows.
 
-`credit_fraud.parquet` and `kddcup99_10_percent.parquet` are read from the folder that the environment variable
-SELFPACED_DATA names.
+`credit_fraud.parquet`, `kddcup99_10_percent.parquet`, `card_transactions.parquet` and `paysim_simulated.parquet` are
+read from the folder that the environment variable SELFPACED_DATA names.
 """
 
 from __future__ import annotations
 
-import os
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from contest.keel import keel_tables
+from contest.ordered import ORDERED_TABLES
 from contest.packaged import packaged_tables
-from contest.table import Data, Table, labelled
+from contest.table import Data, Table, labelled, own_file
 from selfpaced.datasets import make_checkerboard, make_fraud
-
-DEFAULT_DATA = Path(__file__).parents[3] / "shared" / "data"
 
 ATTACKS = {
     "normal": ["normal"],
@@ -26,10 +23,6 @@ ATTACKS = {
     "R2L": ["ftp_write", "guess_passwd", "imap", "multihop", "phf", "spy", "warezclient", "warezmaster"],
     "U2R": ["buffer_overflow", "loadmodule", "perl", "rootkit"],
 }
-
-
-def own_file(name: str) -> Path:
-    return Path(os.environ.get("SELFPACED_DATA", DEFAULT_DATA)) / name
 
 
 def credit_fraud() -> Data:
@@ -90,4 +83,6 @@ GENERATED = [
 
 def all_tables() -> dict[str, Table]:
     """Tables by name, small sources first."""
-    return {table.name: table for table in [*keel_tables(), *packaged_tables(), *GENERATED, *OWN_FILES]}
+    return {
+        table.name: table for table in [*keel_tables(), *packaged_tables(), *GENERATED, *OWN_FILES, *ORDERED_TABLES]
+    }

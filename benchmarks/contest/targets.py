@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from contest.methods import AUTOGLUON, OURS, TUNED
-from contest.statistics import duel, ranks, regrets
+from contest.statistics import duel, regrets
 
 MOST_REGRET = 0.005
 MOST_SHARE_OF_REGRET = 1 / 3
 MOST_BEHIND = 0.02
 RARE_ROWS_FOR_MOST_BEHIND = 100
+RARE_ROWS_FOR_RANGES = 100
 LEAST_SHARE_AHEAD = 0.8
 MOST_SECONDS_ON_CREDIT_FRAUD = 60
 MOST_MISCALIBRATION = 0.1
@@ -27,13 +29,13 @@ class Target:
     met: bool | None
 
 
-def targets(frame: pd.DataFrame, figures: pd.DataFrame) -> list[Target]:
-    """All targets, from the fits on some tables and the figures of these tables."""
+def targets(frame: pd.DataFrame, figures: pd.DataFrame, mean_ranks: pd.Series) -> list[Target]:
+    """All targets, from the fits on some tables, the figures of these tables, and the mean ranks of the methods."""
     if OURS not in figures:
         return []
     beside = [other for other in (TUNED, AUTOGLUON) if other in figures]
     return [
-        _rank(figures),
+        _rank(mean_ranks),
         *_regret(figures),
         _farthest_behind(figures, frame),
         *(_ahead_of(frame, other) for other in beside),
@@ -43,8 +45,7 @@ def targets(frame: pd.DataFrame, figures: pd.DataFrame) -> list[Target]:
     ]
 
 
-def _rank(figures: pd.DataFrame) -> Target:
-    by_method = ranks(figures).mean()
+def _rank(by_method: pd.Series) -> Target:
     others = by_method.drop(OURS)
     measured = f"{by_method[OURS]:.2f}; next {others.min():.2f} ({others.idxmin()})"
     return Target("best mean rank of all methods", measured, bool(by_method[OURS] < others.min()))
@@ -107,6 +108,15 @@ def calibration(frame: pd.DataFrame) -> pd.Series:
     """Our mean probability of the test rows / their share of rare rows, by table."""
     ours = frame[frame["method"] == OURS].groupby("table")[["mean_score", "rare_share"]].mean()
     return ours["mean_score"] / ours["rare_share"]
+
+
+def rare_rows_by_score(frame: pd.DataFrame) -> pd.Series:
+    """For each table with enough rare test rows, pairs of our expected and the found ones, by ranges of scores."""
+    ours = frame[(frame["method"] == OURS) & frame["by_score"].notna()]
+    sums = ours.groupby("table")["by_score"].apply(lambda splits: np.sum(list(splits), axis=0))
+    return sums[[table[:, 1].sum() >= RARE_ROWS_FOR_RANGES for table in sums]].map(
+        lambda table: [(expected, int(found)) for expected, found in table]
+    )
 
 
 def _calibration(frame: pd.DataFrame) -> Target:

@@ -2,13 +2,18 @@
 
 import pytest
 
+from contest import page as page_module
 from contest.page import write_page
 
 METHODS = ["auto-self-paced", "lightgbm-tuned", "autogluon", "flaml"]
 
 
+BY_SCORE = [[1.2, 1], [2.0, 0], [3.0, 4], [10.0, 9], [20.0, 22], [64.0, 65]]
+
+
 def row(table, method, split, aucprc, **more):
     measured = {"fit_seconds": 2.0, "predict_seconds": 0.1, "busy_share": 0.0, "mean_score": 0.05, "rare_share": 0.05}
+    measured |= {"by_score": BY_SCORE}
     return {"table": table, "method": method, "split": split, "aucprc": aucprc} | measured | more
 
 
@@ -66,7 +71,22 @@ def test_the_best_figure_of_a_table_is_bold_and_a_failed_one_is_a_dash(page):
 
 def test_a_method_has_its_mean_rank_its_mean_regret_and_its_largest(page):
     # Ours: ranks 1 and 2, regrets 0 and 0.03.
-    assert line(page, "All methods", "AutoSelfPaced").split("|")[3:6] == [" 1.50 ", " 0.0150 ", " 0.0300 "]
+    assert line(page, "All methods", "AutoSelfPaced").split("|")[3:7] == [" 2 ", " 1.50 ", " 0.0150 ", " 0.0300 "]
+
+
+def test_a_method_that_has_not_run_on_a_table_has_no_rank_there(tmp_path, monkeypatch):
+    some = whole()
+    some["results"] = [row for row in some["results"] if (row["table"], row["method"]) != ("easy", "autogluon")]
+    monkeypatch.setattr(page_module, "FEWEST_METHODS", 3)
+    page = write_page(some, METHODS, tmp_path).read_text()
+    assert line(page, "All methods", "AutoGluon").split("|")[3:5] == [" 1 ", " 2.00 "]
+    assert line(page, "All methods", "AutoSelfPaced").split("|")[3:5] == [" 2 ", " 1.00 "]
+    assert "without a rank on the others: `autogluon`." in page
+
+
+def test_rare_rows_by_ranges_of_scores_are_summed_over_the_splits(page):
+    ranges = section(page, "Calibration").split("by ranges of scores")[1]
+    assert "| hard | 4 / 3 | 6 / 0 | 9 / 12 | 30 / 27 | 60 / 66 | 192 / 195 |" in ranges
 
 
 def test_our_wins_and_losses_stand_beside_each_method(page):
@@ -112,8 +132,15 @@ def test_without_ours_the_page_shows_the_others(tmp_path):
     assert "Where we lose" not in text
 
 
-def test_without_a_table_that_all_methods_have_finished_there_is_no_page(tmp_path):
-    with pytest.raises(SystemExit, match="No table has a figure of every method"):
+def test_all_methods_are_shown_on_the_splits_that_ours_has(tmp_path):
+    some = whole()
+    some["results"] = [row for row in some["results"] if (row["method"], row["split"]) != ("auto-self-paced", 2)]
+    text = write_page(some, METHODS, tmp_path).read_text()
+    assert "| easy | 5,000 | 250 | 2 | 0.915 | 0.895 | **0.945** | — |" in text
+
+
+def test_without_a_table_that_enough_methods_have_finished_there_is_no_page(tmp_path):
+    with pytest.raises(SystemExit, match="No table has figures of enough methods"):
         write_page({"results": [], "tables": {}}, METHODS, tmp_path)
 
 

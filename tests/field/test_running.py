@@ -8,10 +8,11 @@ import pytest
 
 from contest.encoding import as_numbers, as_text
 from contest.keel import binary, chosen, read_keel
+from contest.ordered import campaigns, drift, entities, payments
 from contest.results import Results
-from contest.runner import Field
+from contest.runner import Field, by_score
 from contest.splits import held_out_rows, n_splits
-from contest.table import Table, labelled
+from contest.table import Data, Table, labelled
 from selfpaced.datasets import make_checkerboard
 
 KEEL_FILE = """@relation tiny
@@ -66,18 +67,65 @@ def test_catboost_gets_a_missing_category_as_text():
     assert as_text(X)["a"].tolist() == ["y", "missing"]
 
 
+def rows_of(y, groups=None):
+    return Data(pd.DataFrame({"a": np.zeros(y.size)}), y, groups)
+
+
 def test_a_random_split_tests_30_percent_of_each_class():
     y = np.repeat([0, 1], [900, 100]).astype(np.int8)
-    is_test = held_out_rows(y, 0, "random")
+    is_test = held_out_rows(rows_of(y), 0, "random")
     assert (is_test.sum(), y[is_test].sum()) == (300, 30)
 
 
 def test_splits_differ_at_random_but_not_in_the_order_of_time():
     y = np.tile([0, 0, 0, 1], 250).astype(np.int8)
-    assert (held_out_rows(y, 0, "random") != held_out_rows(y, 1, "random")).any()
-    last = held_out_rows(y, 1, "time")
+    data = rows_of(y)
+    assert (held_out_rows(data, 0, "random") != held_out_rows(data, 1, "random")).any()
+    last = held_out_rows(data, 1, "time")
     assert not last[:700].any()
     assert last[700:].all()
+
+
+@pytest.fixture
+def grouped():
+    """400 groups of 1 to 5 rows, of which 40 have rare rows, and one group with half of all rare rows."""
+    groups = np.repeat(np.arange(401), [*(1 + np.arange(400) % 5), 40])
+    y = (groups % 10 == 0) | (groups == 400)
+    return rows_of(y.astype(np.int8), groups)
+
+
+@pytest.mark.parametrize("split", [0, 1, 2])
+def test_no_group_is_trained_and_tested_on(grouped, split):
+    is_test = held_out_rows(grouped, split, "groups")
+    assert not set(grouped.groups[is_test]) & set(grouped.groups[~is_test])
+
+
+def test_about_30_percent_of_the_rare_rows_are_of_test_groups_but_no_giant_group(grouped):
+    is_test = held_out_rows(grouped, 0, "groups")
+    assert grouped.y[is_test].mean() == pytest.approx(grouped.y.mean(), rel=0.2)
+    assert not is_test[grouped.groups == 400].any()
+    assert is_test.mean() == pytest.approx(0.3, abs=0.03)
+
+
+def test_expected_and_found_rare_rows_are_counted_by_ranges_of_scores():
+    found = by_score(np.array([0.005, 0.2, 0.2, 0.9]), np.array([0, 0, 1, 1]))
+    assert found == [[0.005, 0], [0.0, 0], [0.0, 0], [0.4, 1], [0.0, 0], [0.9, 1]]
+
+
+@pytest.mark.parametrize("make", [drift, campaigns, entities])
+def test_generated_tables_have_a_few_hundred_rare_rows(make):
+    data = make()
+    assert 200 < data.n_rare < 500
+    assert data.imbalance > 100
+    assert not data.X.isna().to_numpy().any()
+
+
+def test_generated_payments_have_categories_missing_values_and_frauds_to_the_end():
+    data = payments(4_000)
+    assert (data.X.shape, len(data.categories)) == ((4_000, 118), 20)
+    assert data.X.isna().to_numpy().any()
+    assert data.y.mean() == pytest.approx(0.035, abs=0.002)
+    assert data.y[2_800:].sum() > 20
 
 
 def test_a_small_table_has_five_splits_and_a_large_one_three():

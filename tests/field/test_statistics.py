@@ -5,7 +5,7 @@ from math import sqrt
 import pytest
 from scipy.stats import t
 
-from contest.statistics import corrected_p, duel, failures, frame_of, means, ranks, regrets, whole_tables
+from contest.statistics import corrected_p, duel, failures, frame_of, have_run, means, ranks, regrets
 
 METHODS = ["auto-self-paced", "lightgbm", "catboost"]
 
@@ -70,13 +70,23 @@ def test_the_regret_is_the_distance_to_the_best_of_the_table():
     assert behind.mean().tolist() == pytest.approx([0.05, 0.05, 0.15])
 
 
-def test_a_table_is_whole_if_every_method_has_a_figure_or_a_reason():
+def with_a_failure_and_one_that_did_not_run():
     whole = results(
-        {"a": {"auto-self-paced": [0.5], "lightgbm": [0.4]}, "b": {"auto-self-paced": [0.5]}},
+        {"a": {"auto-self-paced": [0.5], "lightgbm": [0.4], "catboost": [0.3]}, "b": {"auto-self-paced": [0.5]}},
         errors=[("b", "lightgbm", "out of memory")],
     )
-    whole["results"].append({"table": "c", "method": "auto-self-paced", "split": 0, "aucprc": 0.5})
-    assert whole_tables(figures_of(whole), failures(whole, METHODS)) == ["a", "b"]
+    return figures_of(whole), failures(whole, METHODS)
+
+
+def test_a_method_has_run_if_it_has_a_figure_or_a_reason():
+    assert have_run(*with_a_failure_and_one_that_did_not_run()).loc["b"].tolist() == [True, True, False]
+
+
+def test_a_method_that_has_not_run_has_no_rank():
+    figures, failed = with_a_failure_and_one_that_did_not_run()
+    found = ranks(figures, have_run(figures, failed))
+    assert found.loc["b", ["auto-self-paced", "lightgbm"]].tolist() == [1.0, 2.0]
+    assert found["catboost"].isna().tolist() == [False, True]
 
 
 def test_the_corrected_test_widens_the_error_by_the_rows_that_splits_share():

@@ -168,6 +168,12 @@ class Chooser:
         fitted: dict[str, Model] = {}
         taken: dict[str, float] = {}
         names = sorted(weights, key=lambda name: -weights[name])
+        if self._clock.limit is not None and names:
+            # The first is trained in any case: the largest weight that should be in time, or the fastest.
+            expected = {name: self._seconds_to_fit(name, {}) for name in names}
+            in_time = [name for name in names if self._clock.allows(expected[name])]
+            first = in_time[0] if in_time else min(names, key=expected.__getitem__)
+            names.sort(key=lambda name: name != first)
         # With a time limit a recipe may be skipped, and a faster one after it trained.
         all_of_them = self._fits(names) if self._clock.limit is None else None
         for name in names:
@@ -185,11 +191,15 @@ class Chooser:
         return {name: fitted[name] for name in self._recipes if name in fitted}
 
     def _seconds_to_fit(self, name: str, taken: Mapping[str, float]) -> float:
-        """How long a recipe may take on the whole table, by the seconds of others and the seconds of judging each."""
-        if name not in self._judged:
+        """How long a recipe may take on the whole table, by the seconds of others and the seconds of judging each.
+
+        Before any is trained, by how many more members and rows it has than its copies.
+        """
+        if name not in self._judged or not isinstance(self._judge, judging.Judge):
             return max(taken.values(), default=0.0)
         ratios = [seconds / max(self._judged[other].seconds, SHORTEST) for other, seconds in taken.items()]
-        return max(ratios, default=0.0) * max(self._judged[name].seconds, SHORTEST)
+        expected = self._judge.times_as_much_work(self._recipes[name].n_estimators)
+        return max(ratios, default=expected) * max(self._judged[name].seconds, SHORTEST)
 
     def _levelled(
         self, models: Mapping[str, Model], pool: LogOddsPool, copies: Floats, calibrator: Calibrator

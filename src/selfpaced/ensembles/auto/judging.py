@@ -296,6 +296,12 @@ class Judge:
         """How many rows each row stands for, and 0 for the rare rows, which all members are trained on."""
         return np.where(self.sample.classes == self.rare_class, 0.0, self.sample.weights)
 
+    def times_as_much_work(self, n_members: int) -> float:
+        """How much more work a recipe is on the whole table than its copies were, by members and rare rows."""
+        n_folds, rare = int(self.parts.max()) + 1, self.sample.classes == self.rare_class
+        members = n_members / (n_folds * min(n_members, self.n_members))
+        return members * n_folds / (n_folds - 1) * float(self.sample.stands_for[rare].mean())
+
     def rescored(self, model: Model) -> Floats:
         """The scores of the sample by an ensemble that was trained on the whole table.
 

@@ -418,7 +418,9 @@ class AutoTraining:
     def _fit(self, name: str, fit: Fit, place: _Place, read: Any) -> Model:
         folder = None if self._folder is None else self._folder.child(f"recipe-{self._number(name)}")
         kept = Checkpoint(folder, self._plan | {"recipe": name}, self._allow)
-        callbacks = CallbackList([Forwarding(self._callbacks), Deadline(self._clock, self._limits.n_members_judged)])
+        # Copies were judged with a number of members. A model that is judged itself may have fewer.
+        fewest = 1 if isinstance(place, _HeldOut) else self._limits.n_members_judged
+        callbacks = CallbackList([Forwarding(self._callbacks), Deadline(self._clock, fewest)])
         plan = fit.split_plan(rows_to_draw(fit.ratio, place.table.labels()), callbacks)
         split = place.table.split(replace(plan, minority=place.minority, read=read))
         elsewhere = split.elsewhere or place.elsewhere
@@ -444,8 +446,14 @@ class AutoTraining:
                 "All recipes have the same weight, and the scores are not calibrated."
             )
         late = [repr(result.name) for result in blend.results if result.note == choosing.TIME_IS_UP]
-        if late:
-            warn(f"The time limit of {self._clock.limit} s was reached. Skipped recipes: {', '.join(late)}.")
+        left_out = [f"Skipped recipes: {', '.join(late)}."] if late else []
+        if self._clock.limit is not None:
+            for name, model in blend.models.items():
+                n_members, wanted = len(model.members), self._by_name[name].n_estimators
+                if n_members < wanted:
+                    left_out.append(f"{name!r} has {n_members} of {wanted} members.")
+        if left_out:
+            warn(f"The time limit of {self._clock.limit} s was reached. {' '.join(left_out)}")
         if blend.calibrator is not None:
             warn_of_few_rows(self.labels)
 
@@ -475,12 +483,12 @@ def errors_of_callbacks() -> Iterator[None]:
 class Deadline(Callback):
     """Ends the fit of a recipe when the time is up, with the members that it has.
 
-    It has as many as the copies that were judged, at least: with fewer, its scores would not fit their calibration.
+    If copies were judged, it has at least as many as these: with fewer, its scores would not fit their calibration.
     """
 
-    def __init__(self, clock: choosing.Clock, n_members_judged: int) -> None:
+    def __init__(self, clock: choosing.Clock, fewest: int) -> None:
         self._clock = clock
-        self._fewest = n_members_judged
+        self._fewest = fewest
 
     def on_round_end(self, round: Round) -> Stop | None:
         return Stop(keep=round.number) if round.number >= self._fewest and not self._clock.allows(0.0) else None
