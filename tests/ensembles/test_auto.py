@@ -364,6 +364,11 @@ class TestRecipesBySize:
             assert settings_of(recipe) == settings_of(self.ALL[name])
         assert recipes.too_slow(size) == []
 
+    def test_lightgbm_adds_up_by_column_in_all_recipes_so_that_the_clock_decides_nothing(self):
+        found = [recipe for size in (strong_of(100), strong_of(5000)) for recipe in size.values()]
+        boosted = [each.estimator for each in found if isinstance(each.estimator, LGBMClassifier)]
+        assert [(each.force_col_wise, each.deterministic) for each in boosted] == [(True, True)] * 3
+
     def test_with_more_columns_fewer_common_rows_are_drawn(self):
         found = recipes.default_recipes(recipes.Columns(None, {}), recipes.MinoritySize(1000, 400))
         assert found["LightGBM, many common rows"].ratio == 9.49
@@ -451,9 +456,11 @@ class TestHeldOutRows:
 
     def test_a_short_time_limit_gives_the_first_recipe(self, rows):
         X, _, y, _ = rows
-        with pytest.warns(UserWarning, match="The time limit of 0.001 s was reached. Skipped recipes: 'linear'"):
+        told = "The time limit of 0.001 s was reached. Skipped recipes: 'linear'. 'trees' has 1 of 3 members."
+        with pytest.warns(UserWarning, match=told):
             model = self.KIND(time_limit=0.001, random_state=0).fit(X, y)
         assert list(model.ensembles_) == ["trees"]
+        assert len(model.estimators_) == 1  # the model itself is judged, so that calibration is right
         assert model.calibrator_ is not None
 
     def test_no_group_is_held_out_and_trained_on(self, rows):
@@ -500,7 +507,8 @@ class TestTimeLimit:
         """With fewer, its scores would not fit the calibration."""
         X, _, y, _ = rows
         many = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=4), 50)
-        model = auto([("many", many)], time_limit=0.001).fit(X, y)
+        with pytest.warns(UserWarning, match="'many' has 3 of 50 members"):
+            model = auto([("many", many)], time_limit=0.001).fit(X, y)
         assert len(model.estimators_) == recipes.BlendLimits().n_members_judged
 
     def test_a_generous_limit_changes_nothing(self, fitted, rows):

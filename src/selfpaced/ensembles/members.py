@@ -66,7 +66,12 @@ class MemberFactory:
             # The user's settings: predictions use the threads they would have used.
             with_params(model, jobs)
         else:
-            model.fit(X, y, **metadata, **self._arguments)
+            # LightGBM that is the same with any number of threads has those of the ensemble, and not all cores.
+            open_jobs = [
+                name for name in _jobs_left_open(parts) if getattr(_owner(parts, name), "deterministic", False)
+            ]
+            with_params(model, dict.fromkeys(open_jobs, self._n_threads)).fit(X, y, **metadata, **self._arguments)
+            with_params(model, dict.fromkeys(open_jobs))
         return with_params(model, dict.fromkeys(of_forests))
 
     def copies_at_once(self, number: int, X: Any, n_copies: int, n_threads: int) -> int:

@@ -85,7 +85,7 @@ class Chooser:
         self._results = {name: RecipeResult(name) for name in recipes}
         self._judged: dict[str, judging.Judgement] = {}
 
-    def chosen(self, classes: Sequence[int], calibration: str | None, saved: Judgements) -> Blend:
+    def chosen(self, classes: Sequence[int], calibration: str | None, saved: SavedJudgements | None) -> Blend:
         """The blend. `classes` are the numbers of the classes that are pooled."""
         models: dict[str, Model] = {}
         if isinstance(self._judge, judging.HeldOutJudge):
@@ -112,8 +112,8 @@ class Chooser:
             self._note(name, weight=weight)
         return Blend(models, pool, calibrator, list(self._results.values()))
 
-    def _judge_all(self, judge: judging.Judge, saved: Judgements) -> None:
-        known = {name: earlier for name in self._recipes if (earlier := saved.get(name)) is not None}
+    def _judge_all(self, judge: judging.Judge, saved: SavedJudgements | None) -> None:
+        known = {name: earlier for name in self._recipes if saved and (earlier := saved.get(name)) is not None}
         at_once, names = None, list(self._recipes)
         if self._clock.limit is None:
             # All at once, beginning with the last: these take longest, so no core waits for them at the end.
@@ -132,7 +132,8 @@ class Chooser:
             if isinstance(found, Exception):
                 self._note_failure(name, found)
                 continue
-            saved.put(name, found)
+            if saved is not None:
+                saved.put(name, found)
             slowest = max(slowest, found.seconds)
             self._take(name, found, judge)
         self._judged = {name: self._judged[name] for name in self._recipes if name in self._judged}
@@ -171,8 +172,8 @@ class Chooser:
         if self._clock.limit is not None and names:
             # The first is trained in any case: the largest weight that should be in time, or the fastest.
             expected = {name: self._seconds_to_fit(name, {}) for name in names}
-            in_time = [name for name in names if self._clock.allows(expected[name])]
-            first = in_time[0] if in_time else min(names, key=expected.__getitem__)
+            fastest = min(names, key=expected.__getitem__)
+            first = next((name for name in names if self._clock.allows(expected[name])), fastest)
             names.sort(key=lambda name: name != first)
         # With a time limit a recipe may be skipped, and a faster one after it trained.
         all_of_them = self._fits(names) if self._clock.limit is None else None
@@ -195,7 +196,7 @@ class Chooser:
 
         Before any is trained, by how many more members and rows it has than its copies.
         """
-        if name not in self._judged or not isinstance(self._judge, judging.Judge):
+        if not isinstance(self._judge, judging.Judge):
             return max(taken.values(), default=0.0)
         ratios = [seconds / max(self._judged[other].seconds, SHORTEST) for other, seconds in taken.items()]
         expected = self._judge.times_as_much_work(self._recipes[name].n_estimators)
@@ -229,18 +230,8 @@ class Chooser:
         warn(f"The recipe {name!r} failed and is skipped. {reason}")
 
 
-class Judgements:
-    """The judgements of an earlier fit that was interrupted. Here there are none, and none are kept."""
-
-    def get(self, name: str) -> judging.Judgement | None:
-        return None
-
-    def put(self, name: str, judgement: judging.Judgement) -> None:
-        pass
-
-
-class SavedJudgements(Judgements):
-    """Judgements in the files of a checkpoint. `plan` describes the fit."""
+class SavedJudgements:
+    """The judgements of an earlier fit that was interrupted, in the files of a checkpoint. `plan` describes the fit."""
 
     def __init__(self, folder: PrivateFolder, plan: Mapping[str, Any], allow: str | Sequence[str]) -> None:
         self._folder = folder

@@ -288,9 +288,8 @@ class MinoritySize:
 
 
 def _of_lightgbm(columns: Columns, size: MinoritySize, ratio: float, **parameters: Any) -> Recipe:
-    ratio = size.ratio(ratio, size.limits.most_values)
-    bins = {"max_bin": FEW_BINS} if size.is_wide else {}
-    return Recipe(lightgbm(columns, **bins, **parameters), FEW_MEMBERS, ratio=ratio)
+    base = lightgbm(columns, **{"max_bin": FEW_BINS} if size.is_wide else {}, **parameters)
+    return Recipe(base, FEW_MEMBERS, ratio=size.ratio(ratio, size.limits.most_values))
 
 
 def _strong(columns: Columns, size: MinoritySize) -> Recipe:
@@ -307,10 +306,6 @@ def _of_slow_kind(
     base: Callable[[Columns], Any], ratio: float, columns: Columns, size: MinoritySize, n_members: int = FEW_MEMBERS
 ) -> Recipe:
     return Recipe(base(columns), n_members, ratio=size.ratio(ratio, size.limits.most_values_of_slow_kinds))
-
-
-def _of_gbdt(columns: Columns, size: MinoritySize) -> Recipe:
-    return Recipe(base_model("gbdt", columns))
 
 
 @dataclass(frozen=True)
@@ -351,7 +346,9 @@ LARGE_RECIPES: dict[str, DefaultRecipe] = {
     "LightGBM, all rows": DefaultRecipe("lightgbm", _on_all_rows, is_slow=False),
 }
 # Recipes that replace LightGBM if it is not installed.
-INSTEAD = {"gradient boosting": DefaultRecipe("sklearn", _of_gbdt, is_slow=False)}
+INSTEAD = {
+    "gradient boosting": DefaultRecipe("sklearn", lambda columns, _: Recipe(base_model("gbdt", columns)), is_slow=False)
+}
 
 
 def default_recipes(columns: Columns, size: MinoritySize | None = None) -> dict[str, Any]:

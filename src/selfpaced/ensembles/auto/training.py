@@ -269,12 +269,14 @@ class AutoTraining:
         if checkpoint is not None:
             self._plan = identity_of_fit(_with_recipes(model), self._seed, table)
             Checkpoint(self._folder, self._plan, allow)  # refuses the folder of another fit
+        self._saved = None if self._folder is None else choosing.SavedJudgements(self._folder, self._plan, allow)
 
     def run(self) -> choosing.Blend:
         n_rows, n_rare = int(self.labels.counts.sum()), int(self.labels.counts[self.labels.rarest])
         with judging.ignoring_expected_warnings(), errors_of_callbacks():
             split = self._split(n_rare)
-            if self._fits_into_memory(split) and hasattr(self.table, "loaded"):
+            is_small = not judging.needs_scout(split, self._limits)
+            if is_small and self.table.bytes_in_memory is None and hasattr(self.table, "loaded"):
                 # The sample will be the whole table. Once it is loaded, the recipes need not read the files either.
                 self.table = self.table.loaded()
                 split = self._split(n_rare, split.minority)
@@ -292,7 +294,7 @@ class AutoTraining:
                     judge = self._judge(recipes, split)
                 trained = partial(self._fits, place=held_out or _Place(self.table, split.minority))
                 chooser = choosing.Chooser(recipes, judge, trained, self._clock, self._callbacks.on_recipe_begin)
-                blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
+                blend = chooser.chosen(self._pooled_classes(), self.calibration, self._saved)
         self._warn(blend, n_rare)
         return replace(blend, results=[*blend.results, *skipped.values()])
 
@@ -328,10 +330,6 @@ class AutoTraining:
         smaller = replace(size, n_rows=n_rare, n_common=n_left)
         return _HeldOut(table, minority, split.elsewhere, ids=learnt.ids, size=smaller, judge=judge)
 
-    def _fits_into_memory(self, split: ClassSplit) -> bool:
-        """Whether the rows are in files, and few enough to be all in the sample."""
-        return self.table.bytes_in_memory is None and not judging.needs_scout(split, self._limits)
-
     def _pooled_classes(self) -> list[int]:
         n_classes = len(self.labels.classes)
         return [self.labels.rarest] if n_classes == 2 else list(range(n_classes))
@@ -341,18 +339,15 @@ class AutoTraining:
         return self.table.split(SplitPlan(self._seed, self._n_threads, n_draw, 0, on_rows, minority))
 
     def _judge(self, recipes: Mapping[str, Any], split: ClassSplit) -> judging.Judge:
-        sample = (
-            self._sample_by_scouts(recipes, split)
-            if judging.needs_scout(split, self._limits)
-            else judging.working_sample(split, None, self._seed, self._limits)
-        )
+        if judging.needs_scout(split, self._limits):
+            sample = self._sample_by_scouts(recipes, split)
+        else:
+            sample = judging.working_sample(split, None, self._seed, self._limits)
         folds, n_classes = judging.folds_of(sample, self._seed, self._limits.n_folds), len(self.labels.classes)
-        n_members = self._limits.n_members_judged
-        return judging.Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads, n_members)
+        how = self._seed, self._n_threads, self._limits.n_members_judged
+        return judging.Judge(sample, folds, n_classes, self.labels.rarest, *how)
 
-    def _sample_by_scouts(
-        self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit
-    ) -> judging.WorkingSample:
+    def _sample_by_scouts(self, recipes: Mapping[str, Any], split: ClassSplit) -> judging.WorkingSample:
         """The sample, after a small ensemble of the first recipe that works has found the hard rows."""
         self._callbacks.on_recipe_begin("the hard rows", "finding")
         for recipe in recipes.values():
@@ -360,12 +355,10 @@ class AutoTraining:
                 return judging.working_sample(split, self._scouted(recipe, split), self._seed, self._limits)
             except choosing.NOT_OF_A_RECIPE:
                 raise
-            except Exception:  # it will fail again when it is judged, and be reported then
-                pass
+            except Exception as error:  # it will fail again when it is judged, and be reported then
+                failed = error
             split = self._split(len(split.minority), split.minority)  # pools without the models of the one that failed
-        return judging.working_sample(
-            split, self._scouted(next(iter(recipes.values())), split), self._seed, self._limits
-        )  # to raise its error
+        raise failed
 
     def _scouted(self, recipe: UnderSamplingEnsemble, split: ClassSplit) -> Any:
         """The last model of a small ensemble by which the pools have learned which rows are hard."""
@@ -430,13 +423,6 @@ class AutoTraining:
         """The place of a recipe among the sorted names, which does not depend on the order of the list."""
         return sorted(self._by_name).index(name)
 
-    def _judgements(self) -> choosing.Judgements:
-        return (
-            choosing.Judgements()
-            if self._folder is None
-            else choosing.SavedJudgements(self._folder, self._plan, self._allow)
-        )
-
     def _warn(self, blend: choosing.Blend, n_rare: int) -> None:
         """Warn about what a user would not expect of the model."""
         rarest = self.labels.names[self.labels.rarest]
@@ -447,11 +433,13 @@ class AutoTraining:
             )
         late = [repr(result.name) for result in blend.results if result.note == choosing.TIME_IS_UP]
         left_out = [f"Skipped recipes: {', '.join(late)}."] if late else []
-        if self._clock.limit is not None:
-            for name, model in blend.models.items():
-                n_members, wanted = len(model.members), self._by_name[name].n_estimators
-                if n_members < wanted:
-                    left_out.append(f"{name!r} has {n_members} of {wanted} members.")
+        if not self._clock.allows(0.0):
+            members = {
+                name: (len(model.members), self._by_name[name].n_estimators) for name, model in blend.models.items()
+            }
+            left_out += [
+                f"{name!r} has {n} of {wanted} members." for name, (n, wanted) in members.items() if n < wanted
+            ]
         if left_out:
             warn(f"The time limit of {self._clock.limit} s was reached. {' '.join(left_out)}")
         if blend.calibrator is not None:
