@@ -300,6 +300,17 @@ def test_lightgbm_scores_files_with_categories_without_making_frames_of_them(tmp
     np.testing.assert_array_equal(model.predict_proba_table(tmp_path / "t"), expected)
 
 
+@pytest.mark.parametrize("n_leaves", [31, 40], ids=["scored by bit vectors", "scored by LightGBM"])
+def test_columns_of_float32_are_scored_by_lightgbm_members_as_they_are(rows, tmp_path, monkeypatch, n_leaves):
+    monkeypatch.setattr("selfpaced.trees.bitvectors.VALUES_WORTH_HALVES", 0)
+    rows = rows.drop(columns=["count", "flag"]).assign(V1=rows["V1"].where(rows["V2"] < 1))
+    base = LGBMClassifier(n_estimators=5, num_leaves=n_leaves, min_child_samples=1, verbose=-1)
+    expected = spe(base).fit(rows.drop(columns="label"), rows["label"])
+    monkeypatch.setattr("selfpaced.tables.files.streamed.coded_batch", None)  # columns of float64
+    model = spe(base).fit_table(open_table(write(rows, tmp_path / "t"), target="label"))
+    assert same_members(model, expected, rows)
+
+
 def test_threads_share_the_rows_of_a_batch_and_put_them_together_in_order(rows, expected, tmp_path, monkeypatch):
     monkeypatch.setattr("selfpaced.predicting.tables.FEWEST_ROWS_OF_A_PART", 170)
     scored = []

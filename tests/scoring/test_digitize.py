@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from selfpaced.trees import bitvectors as digitize
+from selfpaced.trees import bitvectors
 from selfpaced.trees.bitvectors import Digitizer
 
 numbers = st.floats(-1e307, 1e307)
@@ -26,7 +26,7 @@ def test_values_close_to_thresholds_fall_on_the_right_side(steps, scale):
 
 def test_thresholds_crowded_in_a_cell_are_searched():
     thresholds = np.r_[np.linspace(0, 1e-9, 50), 1e6]
-    assert len(Digitizer(thresholds)._own) > digitize.MOST_IN_A_CELL
+    assert Digitizer(thresholds).grid.is_crowded
     values = np.random.default_rng(0).uniform(-1e-9, 2e-9, size=1000)
     assert Digitizer(thresholds)(values).tolist() == np.searchsorted(thresholds, values).tolist()
 
@@ -44,3 +44,40 @@ def test_extreme_thresholds_are_no_trouble(thresholds):
     thresholds = np.array(thresholds)
     values = np.r_[thresholds, -np.inf, -1.7e308, 1.7e308, np.inf, 0.0, 1.0, -1.0]
     assert Digitizer(thresholds)(values).tolist() == np.searchsorted(thresholds, values).tolist()
+
+
+@pytest.fixture
+def worth_halves(monkeypatch):
+    monkeypatch.setattr(bitvectors, "VALUES_WORTH_HALVES", 0)
+
+
+float32 = st.floats(width=32)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.floats(allow_nan=False) | float32.filter(lambda one: one == one), min_size=1), st.lists(float32))
+def test_float32_values_have_the_numbers_that_they_have_as_float64(worth_halves, thresholds, values):
+    thresholds = np.unique(thresholds)
+    with np.errstate(over="ignore", under="ignore"):
+        near = thresholds.astype(np.float32)
+        around = [np.nextafter(near, np.float32(side)) for side in (-np.inf, np.inf)]
+    column = np.concatenate([np.array(values, np.float32), near, *around, np.float32([0.0, -0.0])])
+    expected = np.where(np.isnan(column), thresholds.size + 1, np.searchsorted(thresholds, column.astype(np.float64)))
+    assert Digitizer(thresholds)(column).tolist() == expected.tolist()
+
+
+def test_many_float32_values_are_numbered_by_the_halves_of_their_bits():
+    digitizer = Digitizer(np.array([0.25]))
+    few = digitizer(np.zeros(bitvectors.VALUES_WORTH_HALVES - 1, np.float32))
+    assert "grid_of_halves" not in vars(digitizer)
+    assert not few.any()
+    assert not digitizer(np.zeros(bitvectors.VALUES_WORTH_HALVES, np.float32)).any()
+    assert "grid_of_halves" in vars(digitizer)
+
+
+def test_float32_thresholds_that_crowd_in_a_cell_are_counted_as_float64(worth_halves):
+    digitizer = Digitizer(np.linspace(1, 1.001, 50))
+    assert digitizer.grid_of_halves.is_crowded
+    assert not digitizer.grid.is_crowded
+    values = np.random.default_rng(0).uniform(0.999, 1.002, size=1000).astype(np.float32)
+    assert digitizer(values).tolist() == np.searchsorted(digitizer.thresholds, values.astype(np.float64)).tolist()

@@ -77,10 +77,10 @@ def _of_hist_gradient_boosting(member: Any, column: int) -> MemberTrees:
 
 
 def _columns(
-    rows: Any, known: Sequence[tuple[Any, ...]], at: Sequence[int] | None, of_array: Callable[[Any], Floats]
+    rows: Any, known: Sequence[tuple[Any, ...]], at: Sequence[int] | None, of_array: Callable[[Any], Any]
 ) -> Floats | None:
     if isinstance(rows, np.ndarray):
-        return None if known else of_array(rows)
+        return None if known else np.asarray(of_array(rows), np.float64)
     found = scoring.coded(rows)
     if found is None or len(found.categories) != len(known):
         return None

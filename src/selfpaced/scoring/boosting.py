@@ -119,7 +119,7 @@ def lightgbm_scorers(models: Sequence[Any]) -> list[Scorer | None]:
         # Chunks go to as many threads as LightGBM itself would have used.
         threads = effective_n_jobs(-1 if model.n_jobs is None or model.n_jobs < 1 else model.n_jobs)
         score, is_fast = BoostedScore(number, partial(_by_lightgbm, model)), partial(view.has, number)
-        return Scorer(view, score, BYTES_AT_ONCE_OF_LIGHTGBM, threads, reads_coded=True, is_fast=is_fast)
+        return Scorer(view, score, BYTES_AT_ONCE_OF_LIGHTGBM, threads, False, True, reads_columns=True, is_fast=is_fast)
 
     return list(map(scorer, range(len(models)), models))
 

@@ -139,6 +139,7 @@ class Scorer:
     threads: int | None  # in how many threads chunks are scored; None for as many as the caller has
     reads_float32: bool = False  # whether float32 numbers are all it sees of the rows: no frame need be made of them
     reads_coded: bool = False  # whether its view takes `CodedRows`. Other views get a frame.
+    reads_columns: bool = False  # whether it scores columns of float32 as it does a frame of them
     # Prepares what does not depend on the rows. Whether rows are then scored without the model's `predict_proba`.
     is_fast: Callable[[], bool] = lambda: False
 

@@ -21,9 +21,9 @@ def float64_columns(features: NDArray[Any]) -> Floats:
     return np.ascontiguousarray(features.T, dtype=np.float64)
 
 
-def lightgbm_columns(features: NDArray[Any]) -> Floats:
+def lightgbm_columns(features: NDArray[Any]) -> NDArray[np.floating]:
     """The same as LightGBM reads them: it takes floats as they are, and makes anything else a float32."""
-    return float64_columns(features if features.dtype in (np.float32, np.float64) else features.astype(np.float32))
+    return np.ascontiguousarray(features.T, dtype=np.float64 if features.dtype == np.float64 else np.float32)
 
 
 class SharedTrees:
@@ -39,7 +39,7 @@ class SharedTrees:
         models: Sequence[SmallTrees],
         known: Sequence[Sequence[Any]],
         at: Sequence[int] | None,
-        of_array: Callable[[NDArray[Any]], Floats] | None,
+        of_array: Callable[[NDArray[Any]], NDArray[np.floating]] | None,
     ) -> None:
         self._models = models
         self._known = [tuple(own) for own in known]
@@ -61,14 +61,14 @@ class SharedTrees:
             return None
         return self._of_few(columns) if columns.shape[1] <= FEW_ROWS else self._of_many(columns)
 
-    def _of_few(self, columns: Floats) -> list[Callable[[], Floats]]:
+    def _of_few(self, columns: NDArray[np.floating]) -> list[Callable[[], Floats]]:
         with self._lock:
             row_sums = self._row_sums
         sums = np.column_stack([row_sums(row) for row in columns.T])
         both = _both(expit(self._factors * sums))
         return [partial(np.asarray, own) for own in both]
 
-    def _of_many(self, columns: Floats) -> list[Callable[[], Floats]]:
+    def _of_many(self, columns: NDArray[np.floating]) -> list[Callable[[], Floats]]:
         with self._lock:
             numbering, tree_sums = self._tables
         numbers, n_rows = numbering(columns), columns.shape[1]

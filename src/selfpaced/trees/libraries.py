@@ -40,14 +40,9 @@ def read_hist_gradient_boosting(model: Any) -> TreeModel:
         nodes, codes = _category_bits(predictors, trees)
         trees = replace(trees, feature=positions[trees.feature], category_nodes=nodes, category_codes=codes)
     n_sums = model.n_trees_per_iteration_
-    return TreeModel(
-        trees,
-        sums=np.arange(len(predictors)) % n_sums,
-        n_sums=n_sums,
-        link=link_of(n_sums),
-        start=np.ravel(model._baseline_prediction),
-        n_known={position: len(own) for position, own in categories.items()},
-    )
+    sums, start = np.arange(len(predictors)) % n_sums, np.ravel(model._baseline_prediction)
+    n_known = {position: len(own) for position, own in categories.items()}
+    return TreeModel(trees, sums, n_sums, link_of(n_sums), start, n_known=n_known)
 
 
 def hist_categories(model: Any) -> Mapping[int, Sequence[Any]]:
@@ -151,14 +146,8 @@ def read_xgboost(model: Any) -> TreeModel:
         )
     n_sums = max(1, int(parts["learner_model_param"]["num_class"]))
     start = np.array(json.loads(parts["learner_model_param"]["base_score"]), dtype=np.float64)
-    return TreeModel(
-        Trees.joined([_xgboost_tree(tree) for tree in trees]),
-        sums=np.array(boosted["tree_info"]),
-        n_sums=n_sums,
-        link=link_of(n_sums),
-        start=logit(start) if n_sums == 1 else start,
-        reads_float32=True,
-    )
+    joined, sums = Trees.joined([_xgboost_tree(tree) for tree in trees]), np.array(boosted["tree_info"])
+    return TreeModel(joined, sums, n_sums, link_of(n_sums), logit(start) if n_sums == 1 else start, reads_float32=True)
 
 
 def _xgboost_tree(tree: dict[str, Any]) -> Trees:
@@ -189,15 +178,9 @@ def read_catboost(model: Any) -> TreeModel:
     columns = parts["features_info"]["float_features"]
     scale, start = parts["scale_and_bias"]
     n_sums, trees = len(start), parts["oblivious_trees"]
-    return TreeModel(
-        Trees.joined([_symmetric(tree, number, n_sums, columns) for number in range(n_sums) for tree in trees]),
-        sums=np.repeat(np.arange(n_sums), len(trees)),
-        n_sums=n_sums,
-        link=link_of(n_sums),
-        start=np.array(start, dtype=np.float64) / scale,
-        factor=float(scale),
-        reads_float32=True,
-    )
+    joined = Trees.joined([_symmetric(tree, number, n_sums, columns) for number in range(n_sums) for tree in trees])
+    sums, start = np.repeat(np.arange(n_sums), len(trees)), np.array(start, dtype=np.float64) / scale
+    return TreeModel(joined, sums, n_sums, link_of(n_sums), start, float(scale), reads_float32=True)
 
 
 def _symmetric(tree: dict[str, Any], number: int, n_sums: int, columns: list[dict[str, Any]]) -> Trees:

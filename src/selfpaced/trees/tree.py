@@ -50,8 +50,7 @@ class Trees:
 
     @property
     def is_inner(self) -> Bools:
-        inner: Bools = self.left != NO_CHILD
-        return inner
+        return np.asarray(self.left != NO_CHILD)
 
     @property
     def tree(self) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,10 +69,9 @@ class StreamedBatch:
 
     def features(self) -> Any:
         """A record batch of the features, as the schema has them."""
-        names = self.schema.names
         if self.is_converted:
-            columns = [self.batch.column(CONVERTED + name) for name in names]
-            return pa.RecordBatch.from_arrays(columns, names=names)
+            columns = [self.batch.column(CONVERTED + name) for name in self.schema.names]
+            return pa.RecordBatch.from_arrays(columns, names=self.schema.names)
         converted = self.schema.converted(self.batch, self.where)
         if self.new_categories is not None:
             self.new_categories.count(self.schema, self.batch, converted)
@@ -88,9 +87,11 @@ class StreamedBatch:
 
     def features_for(self, scorers: Sequence[Scorer]) -> Any:
         """Columns of numbers; floats for models that read nothing else; a frame if there are columns of other kinds."""
-        if all(scorer.reads_float32 for scorer in scorers) and not self.schema.has_categories:
-            return _float32(self.features())
         features = self.features()
+        if all(scorer.reads_float32 for scorer in scorers) and not self.schema.has_categories:
+            return _float32(features, "C")
+        if all(scorer.reads_columns for scorer in scorers) and set(features.schema.types) == {pa.float32()}:
+            return _float32(features, "F")
         rows = coded_batch(features) if any(scorer.reads_coded for scorer in scorers) else None
         return features.to_pandas() if rows is None else rows
 
@@ -141,13 +142,12 @@ def whole_ids(column: Any, name: str, path: str) -> Ids:
             f"{column.null_count} values are missing."
         )
     wide = pa.uint64() if pa.types.is_unsigned_integer(column.type) else pa.int64()
-    ids: Ids = column.cast(wide).to_numpy().astype(np.uint64)
-    return ids
+    return np.asarray(column.cast(wide).to_numpy(), dtype=np.uint64)
 
 
-def _float32(batch: Any) -> NDArray[np.float32]:
+def _float32(batch: Any, order: Literal["C", "F"]) -> NDArray[np.float32]:
     """All columns side by side. Large whole numbers are converted through float64, as they are in a frame."""
-    numbers = np.empty((batch.num_rows, batch.num_columns), dtype=np.float32)
+    numbers = np.empty((batch.num_rows, batch.num_columns), dtype=np.float32, order=order)
     for position, column in enumerate(batch.columns):
         values = column.to_numpy(zero_copy_only=False)
         numbers[:, position] = values if values.dtype.kind == "f" else values.astype(np.float64)
