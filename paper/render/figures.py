@@ -25,9 +25,10 @@ def figure(n_rows: int, n_columns: int, width: float = 3.2, height: float = 2.8,
 
 
 def save(drawing: Figure, path: Path, numbers: pd.DataFrame) -> Path:
+    """A picture and its numbers, under a name that no file of results has: both may be in one folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     drawing.savefig(path, dpi=110, metadata={"Software": f"matplotlib {mpl.__version__}"})
-    numbers.round(6).to_csv(path.with_suffix(".csv"), index=False, lineterminator="\n")
+    numbers.round(6).to_csv(path.with_suffix(".numbers.csv"), index=False, lineterminator="\n")
     return path
 
 
@@ -100,6 +101,11 @@ def self_paced_sampling(frame: pd.DataFrame, path: Path) -> Path:
     return save(drawing, path, frame.groupby(["alpha", "bin"], sort=False)[measured].mean().reset_index())
 
 
+def _title(dataset: str, rows: pd.DataFrame) -> str:
+    n_runs = rows["run"].nunique()
+    return f"{DATASETS[dataset].title} ({n_runs} run{'s' * (n_runs > 1)})"
+
+
 def ensembles(frame: pd.DataFrame, path: Path) -> Path:
     datasets = list(dict.fromkeys(frame["dataset"]))
     drawing, axes = figure(1, len(datasets), width=4.6, height=3.6)
@@ -109,7 +115,7 @@ def ensembles(frame: pd.DataFrame, path: Path) -> Path:
             curve = over_runs(here[here["method"] == method], ["n_members"], "aucprc").sort_index()
             if len(curve):
                 band(ax, curve.index, curve, method, colour)
-        ax.set(title=DATASETS[dataset].title, xlabel="members", ylabel="AUCPRC on the test set")
+        ax.set(title=_title(dataset, here), xlabel="members", ylabel="AUCPRC on the test set")
         ax.legend(frameon=False, fontsize="small")
     return save(drawing, path, curves(frame, ["dataset", "method", "n_members"]))
 
@@ -122,6 +128,6 @@ def sensitivity(frame: pd.DataFrame, path: Path) -> Path:
         for hardness, colour in zip(dict.fromkeys(here["hardness"]), COLOURS, strict=False):
             curve = over_runs(here[here["hardness"] == hardness], ["bins"], "aucprc").sort_index()
             band(ax, curve.index, curve, hardness, colour)
-        ax.set(title=DATASETS[dataset].title, xlabel="bins", ylabel="AUCPRC on the test set")
+        ax.set(title=_title(dataset, here), xlabel="bins", ylabel="AUCPRC on the test set")
         ax.legend(frameon=False)
     return save(drawing, path, curves(frame, ["dataset", "hardness", "bins"]))

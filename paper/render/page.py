@@ -26,9 +26,10 @@ def picture(name: str, alternative: str) -> str:
     >>> print(picture("overlap", "Two curves."))
     ![Two curves.](overlap.png)
     <BLANKLINE>
-    The numbers of this picture are in [overlap.csv](overlap.csv).
+    The numbers of this picture are in [overlap.numbers.csv](overlap.numbers.csv).
     """
-    return f"![{alternative}]({name}.png)\n\nThe numbers of this picture are in [{name}.csv]({name}.csv)."
+    numbers = f"{name}.numbers.csv"
+    return f"![{alternative}]({name}.png)\n\nThe numbers of this picture are in [{numbers}]({numbers})."
 
 
 def what_differs(datasets: Iterable[str]) -> str:

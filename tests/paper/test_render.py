@@ -146,7 +146,7 @@ def test_every_page_is_rendered_from_quick_cells(tmp_path, request):
     assert names == {"hardness-under-imbalance.md", "self-paced-sampling.md", "overlap.md", "README.md"}
     for picture in ("hardness-under-imbalance", "self-paced-sampling", "overlap"):
         assert (tmp_path / f"{picture}.png").stat().st_size > 5000
-        assert len(pd.read_csv(tmp_path / f"{picture}.csv")) > 10
+        assert len(pd.read_csv(tmp_path / f"{picture}.numbers.csv")) > 10
         assert f"]({picture}.png)" in (tmp_path / f"{picture}.md").read_text()
     assert "quick pass" in (tmp_path / "overlap.md").read_text()
 
@@ -209,6 +209,18 @@ def test_who_has_the_published_files_gets_pages_about_them_with_the_papers_figur
     assert "FEBRL" not in page
     assert "paper 0.944 ± 0.001<br>" in page  # with the difference to ours
     assert "| Payment Simulation, GBDT10, 4 measures |" in pages["README.md"]
+
+
+def test_pages_and_pictures_leave_results_in_the_same_folder_alone(tmp_path):
+    grid = EXPERIMENTS["overlap"]
+    for one in grid.cells(most_runs=1):
+        rows = [{"round": 1, "aucprc": 0.5, "bayes": 0.6, "seconds": 1.0}]
+        Results(grid, tmp_path).add(one, rows)
+    before = Results(grid, tmp_path).path.read_text()
+    names = {path.name for path in render(tmp_path, tmp_path)}
+    assert names == {"overlap.md", "README.md"}
+    assert (tmp_path / "overlap.numbers.csv").exists()
+    assert Results(grid, tmp_path).path.read_text() == before
 
 
 def test_failed_cells_stand_on_the_front_page_with_their_reason(tmp_path):
