@@ -441,21 +441,14 @@ def kept(path, tmp_path, monkeypatch):
     return tmp_path / "kept"
 
 
-@pytest.mark.parametrize("name", ["round-0002.skops", "round-0009.skops", "round-0002.joblib"])
+@pytest.mark.parametrize("name", ["round-0002.skops", "round-0009.skops"])
 def test_a_pickle_is_never_opened(path, kept, name):
     (kept / name).write_bytes(pickle.dumps(Hostile()))
-    with pytest.raises(ValueError, match=r"is damaged|Its files are pickles"):
+    with pytest.raises(ValueError, match="is damaged"):
         spe().fit_table(open_table(path, target="label"), checkpoint=kept)
     assert not Path("executed").exists()
     pickle.loads((kept / name).read_bytes())
     assert Path("executed").exists()  # as this pickle does
-
-
-def test_a_folder_of_an_earlier_version_is_refused(path, tmp_path):
-    (tmp_path / "kept").mkdir()
-    (tmp_path / "kept" / "round-0000.joblib").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"earlier version of selfpaced.*pickles.*Choose another folder"):
-        spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])

@@ -153,11 +153,6 @@ class Checkpoint:
             folder.prepare((PLAN, ENDING))
         except NotADirectoryError as error:
             raise CheckpointError(f"The checkpoint {folder} is a file. Name a folder.") from error
-        if folder.names("round-*.joblib"):
-            raise CheckpointError(
-                f"The checkpoint in {folder} was written by an earlier version of selfpaced. Its files are pickles, "
-                f"which can run any code, and are not opened. {ELSEWHERE}"
-            )
         if folder.has(PLAN):
             _refuse_other_plan(folder, _read_plan(folder), json.loads(plan))
         else:
