@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.report import about, html
+from selfpaced.report.data import rows_in_sample
 from selfpaced.report.html import score_text, shortened
-from selfpaced.tables import kind_of
 
 N_ALERTS, N_REASONS = 10, 4
 LONGEST_REASON = 120
@@ -43,14 +43,9 @@ def alert_facts(
     if sample is None or not about.gives_reasons(model):
         return ()
     wanted = [row for row in highest_rows(scores).tolist() if scores[row] >= threshold]
-    place_of = {row: row for row in wanted}
-    if sample_rows is not None:
-        places = np.flatnonzero(np.isin(sample_rows, wanted)).tolist()
-        place_of = {int(sample_rows[place]): place for place in places}
-    known = [row for row in wanted if row in place_of]
+    known, rows = rows_in_sample(sample, sample_rows, wanted)
     if not known:
         return ()
-    rows = kind_of(sample).take(sample, np.array([place_of[row] for row in known]))
     return tuple(
         Alert(
             shortened(str(row if ids is None else ids[row])),

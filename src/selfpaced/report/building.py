@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ class ReportOptions(TypedDict, total=False):
     reference: Reference | None
     cautions: Sequence[str]
     groups: Any
-    groups_name: str
+    groups_name: str | None
 
 
 def make_report(
@@ -147,38 +147,17 @@ def make_report(
     >>> report.facts.n_rows, report.to_html()[:15]
     (2000, '<!doctype html>')
     """
+    given = {name: value for name, value in locals().items() if name in ReportOptions.__annotations__}
     check_is_fitted(model)
     labels = column_or_1d(y)
     check_consistent_length(X, labels)
     rare = about.score_label(model, labels)
     stage_scores, scores = about.scores_by_stage(model, X, _cases(labels, rare), about.score_column(model, rare))
+    options = cast(ReportOptions, given | {"target": target or getattr(y, "name", None)})
     if ids is None and hasattr(X, "iloc") and hasattr(X, "index"):
-        ids = X.index  # of a pandas frame, which a split keeps
-    return report_of_scores(
-        labels,
-        scores,
-        pos_label=rare,
-        model=model,
-        sample=X,
-        train_sample=X_train,
-        stage_scores=stage_scores,
-        y_train=y_train,
-        ids=ids,
-        threshold=threshold,
-        costs=costs,
-        amounts=amounts,
-        dropped=dropped,
-        title=title,
-        target=target or getattr(y, "name", None),
-        times=times,
-        timezone=timezone,
-        decide=decide,
-        decide_columns=decide_columns,
-        reference=reference,
-        cautions=cautions,
-        groups=groups,
-        groups_name=groups_name or "",
-    )
+        options["ids"] = X.index  # of a pandas frame, which a split keeps
+    known: dict[str, Any] = {"model": model, "sample": X, "train_sample": X_train, "stage_scores": stage_scores}
+    return report_of_scores(labels, scores, pos_label=rare, **known, **options)
 
 
 def report_of_scores(

@@ -288,6 +288,16 @@ def _lowest(chosen: NDArray[np.bool_], scores: NDArray[Any], n: int, sign: int) 
     return rows[np.argsort(sign * scores[rows], kind="stable")][:n]
 
 
+def rows_in_sample(sample: Any, sample_rows: NDArray[np.integer] | None, wanted: list[int]) -> tuple[list[int], Any]:
+    """The positions of those rows that are in the sample, and their features."""
+    if sample is None:
+        return [], None
+    places = range(sample.shape[0]) if sample_rows is None else np.flatnonzero(np.isin(sample_rows, wanted)).tolist()
+    place_of = places if sample_rows is None else {int(sample_rows[place]): place for place in places}
+    known = [row for row in wanted if row in place_of]
+    return known, kind_of(sample).take(sample, np.array([place_of[row] for row in known], dtype=np.int64))
+
+
 def suspect_facts(
     is_case: NDArray[np.bool_],
     scores: NDArray[Any],
@@ -304,14 +314,8 @@ def suspect_facts(
     own = [] if sample is None else column_names(sample)
     shown = ([own.index(name) for name in important if name in own] or list(range(len(own))))[:N_COLUMNS]
     missed, alarming = suspect_rows(is_case, scores)
-    wanted = np.concatenate([missed, alarming])
-    place_of = {row: row for row in wanted.tolist()}
-    if sample_rows is not None:
-        places = np.flatnonzero(np.isin(sample_rows, wanted)).tolist()
-        place_of = {int(sample_rows[place]): place for place in places}
-    known = [row for row in wanted.tolist() if row in place_of]
-    rows = np.array([place_of[row] for row in known], dtype=np.int64)
-    columns = list(columns_of(kind_of(sample).take(sample, rows), shown)) if shown and known else []
+    known, rows = rows_in_sample(sample, sample_rows, [*missed.tolist(), *alarming.tolist()])
+    columns = list(columns_of(rows, shown)) if shown and known else []
     values = {row: tuple(column.text(number) for column in columns) for number, row in enumerate(known)}
 
     def described(row: int) -> Suspect:
