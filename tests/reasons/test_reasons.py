@@ -301,7 +301,7 @@ def test_predict_refuses_no_reasons_and_reasons_on_a_cluster(tmp_path: Path, cap
     assert main([*given, "--reasons", "0"]) == 2
     assert "at least 1; got 0" in capsys.readouterr().err
     assert main([*given, "--reasons", "2", "--engine", "dask", "--scheduler", "tcp://localhost:1"]) == 2
-    assert "--reasons does not work with --engine" in capsys.readouterr().err
+    assert "--reasons is not supported on a cluster" in capsys.readouterr().err
 
 
 def test_the_report_lists_the_highest_alerts_with_their_reasons(blend, frame, rows):

@@ -10,20 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced import thresholds
 from selfpaced.cli.columns import Floats, Mask
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import N_RESAMPLES, aucprc, resampled
 from selfpaced.tables import PERIODS, Moments, periods_of
-from selfpaced.thresholds import (
-    Interval,
-    LowestCost,
-    Rule,
-    amounts_of,
-    best_rows,
-    choice_from,
-    middle_of,
-    sweep_of,
-)
 
 RECALL = re.compile(rf"recall@(\d+)/({'|'.join(PERIODS)})")
 GOALS = "aucprc, cost or recall@200/day (also /hour, /week and /month)"
@@ -36,7 +27,7 @@ class Judged:
     is_rare: Mask
     old: Floats  # the scores of both models
     new: Floats
-    rule: Rule
+    rule: thresholds.Rule
     amounts: Floats | None = None  # what it costs to miss each row, if the rule needs it
     times: Moments | None = None
 
@@ -49,15 +40,15 @@ class GoalReached:
     old: float
     new: float
     gain: float
-    interval: Interval
+    interval: thresholds.Interval
 
 
-def check_goal(goal: str, rule: Rule, has_times: bool) -> None:
+def check_goal(goal: str, rule: thresholds.Rule, has_times: bool) -> None:
     """Refuse a goal that cannot be measured, before an hour of work."""
     budget = RECALL.fullmatch(goal)
     if goal not in ("aucprc", "cost") and (budget is None or int(budget.group(1)) < 1):
         raise TableError(f"--if-better must be {GOALS}; got {goal!r}.")
-    if goal == "cost" and (not isinstance(rule, LowestCost) or rule.costs is None):
+    if goal == "cost" and (not isinstance(rule, thresholds.LowestCost) or rule.costs is None):
         raise TableError(
             f"--if-better cost needs a model whose threshold was chosen by costs, but its rule is {rule}. Train it "
             "with a rule such as --rule cost=5:100, or compare by aucprc."
@@ -71,14 +62,14 @@ def compared(goal: str, judged: Judged) -> GoalReached:
     if goal == "aucprc":
         areas = {name: aucprc(judged.is_rare, scores) for name, scores in _scores(judged).items()}
         draws = resampled(judged.is_rare, _scores(judged))
-        interval = middle_of(draws["new"] - draws["old"])
+        interval = thresholds.middle_of(draws["new"] - draws["old"])
         return GoalReached(goal, areas["old"], areas["new"], areas["new"] - areas["old"], interval)
     if goal == "cost":
         costs = {name: row_costs(judged, scores) for name, scores in _scores(judged).items()}
         old, new = float(costs["old"].sum()), float(costs["new"].sum())
         saved = costs["old"] - costs["new"]
         drawn = [float(counts @ saved) for counts in _draws(saved.size)]
-        return GoalReached(goal, old, new, old - new, middle_of(drawn))
+        return GoalReached(goal, old, new, old - new, thresholds.middle_of(drawn))
     assert judged.times is not None
     budget = RECALL.fullmatch(goal)
     assert budget is not None
@@ -91,7 +82,7 @@ def compared(goal: str, judged: Judged) -> GoalReached:
     more = found["new"].astype(np.float64) - found["old"]
     drawn = [float(counts @ more / rare) for counts in _draws(more.size) if (rare := counts @ judged.is_rare)]
     old, new = (int(found[name].sum()) / n_rare for name in ("old", "new"))
-    return GoalReached(goal, old, new, new - old, middle_of(drawn))
+    return GoalReached(goal, old, new, new - old, thresholds.middle_of(drawn))
 
 
 def recalled(is_rare: Mask, scores: Floats, periods: NDArray[Any], n_alerts: int) -> Mask:
@@ -101,17 +92,17 @@ def recalled(is_rare: Mask, scores: Floats, periods: NDArray[Any], n_alerts: int
     >>> recalled(is_rare, np.array([0.2, 0.9, 0.8, 0.7]), days, 1).tolist()
     [False, False, True, False]
     """
-    found: Mask = is_rare & best_rows(scores, n_alerts, periods=periods)
+    found: Mask = is_rare & thresholds.best_rows(scores, n_alerts, periods=periods)
     return found
 
 
 def row_costs(judged: Judged, scores: Floats) -> Floats:
     """What each row costs at the threshold that the rule chooses on these rows, for either model in the same way."""
-    assert isinstance(judged.rule, LowestCost)
+    assert isinstance(judged.rule, thresholds.LowestCost)
     costs, is_rare = judged.rule.costs, judged.is_rare
     assert costs is not None
-    lost = None if judged.amounts is None else amounts_of(judged.amounts, is_rare)
-    choice = choice_from(sweep_of(is_rare, scores, lost), judged.rule)
+    lost = None if judged.amounts is None else thresholds.amounts_of(judged.amounts, is_rare)
+    choice = thresholds.choice_from(thresholds.sweep_of(is_rare, scores, lost), judged.rule)
     missed = np.full(is_rare.size, 0.0 if costs.missed is None else costs.missed)
     if lost is not None and costs.missed is None:
         missed[is_rare] = lost

@@ -3,7 +3,7 @@
 import argparse
 import re
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from selfpaced.exceptions import did_you_mean, need
@@ -73,7 +73,13 @@ BASE = "lightgbm-all-rows is one LightGBM trained on all rows; models.py:make_mo
 BASE += "classifier that the function returns on all rows"
 CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
 PERIODS = "hour|day|week|month"
-TYPES = {"N": int, "SHARE": float, "SECONDS": float, "SCORE": float}
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+TYPES: dict[str, Callable[[str], Any]] = {"N": int, "SHARE": float, "SECONDS": float, "SCORE": float, "COLS": _names}
 CLUSTER = "on a cluster", "DATA are Parquet files that every machine can read"
 
 # An option is written as in its usage: "-o --output FILE=model.skops" has a default, "--target COL!" must be given,
@@ -123,7 +129,7 @@ HELD_OUT: Options = {
     "--group COL": "a column of groups, such as cards: hold out whole groups; not a feature",
 }
 HISTORY: Options = {
-    "--history COLS": "columns of entities, such as customer,terminal or customer+terminal: what each did before "
+    "--history ENTITIES": "columns of entities, such as customer,terminal or customer+terminal: what each did before "
     "becomes features, and the columns themselves do not; auto finds such columns and tries whether they help",
     "--windows SPANS": "how far back histories go (default: 1d,7d,30d)",
 }

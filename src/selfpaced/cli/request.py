@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced import thresholds
 from selfpaced.calibration import BEST_METHOD
 from selfpaced.callbacks import Callback
 from selfpaced.cli.bases import is_single
@@ -20,25 +21,15 @@ from selfpaced.predicting import ScoringOptions
 from selfpaced.storage import shown
 from selfpaced.tables import Moments, Roles, column_groups, moments_in, periods_of, zone_of
 from selfpaced.tables.files import StreamedTable
-from selfpaced.thresholds import (
-    Decision,
-    LowestCost,
-    Rule,
-    best_rows,
-    parse_decision,
-    parse_rule,
-    period_of,
-    with_costs,
-)
 
 AUTO = "auto"
 Request = TypeVar("Request")
 
 
-def request_from(kind: type[Request], options: Namespace, **more: Any) -> Request:
-    """A record of those options of a command that it has fields for. Fields without an option have their defaults."""
+def request_from(kind: type[Request], options: Namespace, **others: Any) -> Request:
+    """A record of those options of a command that it has fields for, or of `others` in their place."""
     names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: value for name, value in vars(options).items() if name in names}, **more)
+    return kind(**{name: value for name, value in vars(options).items() if name in names} | others)
 
 
 @dataclass(frozen=True)
@@ -167,13 +158,13 @@ class TrainRequest:
 
     @classmethod
     def of(cls, options: Namespace, callbacks: Sequence[Callback] = ()) -> TrainRequest:
-        own = Namespace(**{**vars(options), "history": HistoryRequest.of(options)})
-        return request_from(cls, own, source=data_in(options), callbacks=callbacks)
+        history = HistoryRequest.of(options)
+        return request_from(cls, options, source=data_in(options), history=history, callbacks=callbacks)
 
     @property
     def cost_column(self) -> str | None:
         """The column of what missed rows cost. With a history, amounts may be given for its features alone."""
-        is_about_costs = isinstance(parse_rule(self.rule), LowestCost)
+        is_about_costs = isinstance(thresholds.parse_rule(self.rule), thresholds.LowestCost)
         return self.amount if is_about_costs or self.history is None else None
 
     @property
@@ -256,19 +247,21 @@ def check_time_limit(seconds: float | None) -> None:
         raise TableError(f"--time-limit must be a positive number of seconds; got {seconds:g}.")
 
 
-def rule_of(text: str, amount: str | None) -> Rule:
+def rule_of(text: str, amount: str | None) -> thresholds.Rule:
     """A rule, checked to have what it needs before an hour of work."""
-    return with_costs(parse_rule(text), None, by_amount=amount is not None)
+    return thresholds.with_costs(thresholds.parse_rule(text), None, by_amount=amount is not None)
 
 
-def check_times_of(rule: Rule, time_column: str | None) -> None:
-    if period_of(rule) is not None and time_column is None:
+def check_times_of(rule: thresholds.Rule, time_column: str | None) -> None:
+    if thresholds.period_of(rule) is not None and time_column is None:
         raise TableError(f"The rule {str(rule)!r} needs the times of the rows. Name their column: --time-column COL.")
 
 
-def zone_for(table: StreamedTable, rule: Rule, time_column: str | None, timezone: str | None = None) -> str | None:
+def zone_for(
+    table: StreamedTable, rule: thresholds.Rule, time_column: str | None, timezone: str | None = None
+) -> str | None:
     """The time zone of the periods of a rule: the given one, or that of the column; None for UTC, or if not needed."""
-    if time_column is None or period_of(rule) is None:
+    if time_column is None or thresholds.period_of(rule) is None:
         return None
     return timezone or zone_of(table.column(time_column))
 
@@ -278,7 +271,7 @@ def amounts_in(table: StreamedTable, column: str | None) -> Floats | None:
     return None if column is None else _numbers(table, column, f"The column of amounts {column!r}")
 
 
-def numbers_in(table: StreamedTable, decision: Decision | None) -> dict[str, Floats] | None:
+def numbers_in(table: StreamedTable, decision: thresholds.Decision | None) -> dict[str, Floats] | None:
     """The columns that a decision reads. Values that are missing or not numbers are refused."""
     if decision is None:
         return None
@@ -321,13 +314,13 @@ class Deciding:
         return self.decide is not None or self.top is not None
 
     def columns(self) -> list[str]:
-        own = () if self.decide is None else parse_decision(self.decide).columns
+        own = () if self.decide is None else thresholds.parse_decision(self.decide).columns
         return [name for name in (*own, self.time_column, self.group) if name is not None]
 
     def check(self, model: Any) -> None:
         """Refuse options that cannot be honoured, before rows are scored."""
         if self.decide is not None:
-            parse_decision(self.decide)
+            thresholds.parse_decision(self.decide)
             if model.calibrator_ is None:
                 raise TableError(
                     "--decide needs probabilities, but the scores of this model are not calibrated. Train it with "
@@ -352,7 +345,7 @@ class Deciding:
         """Which rows of a table to look at."""
         gains, among = scores, np.ones(scores.size, dtype=bool) if threshold is None else scores >= threshold
         if self.decide is not None:
-            decision = parse_decision(self.decide)
+            decision = thresholds.parse_decision(self.decide)
             gains = decision.gains(scores, numbers_in(table, decision) or {})
             among = among & (gains > 0)
         if self.top is None:
@@ -362,7 +355,7 @@ class Deciding:
             zone = self.timezone or zone_of(table.column(self.time_column))
             periods = periods_of(times_in(table, self.time_column, self.time_unit), self.per, zone)
         groups = None if self.group is None else column_groups(table.column(self.group), f"Column {self.group!r}")
-        return best_rows(gains, self.top, among=among, periods=periods, groups=groups)
+        return thresholds.best_rows(gains, self.top, among=among, periods=periods, groups=groups)
 
 
 # What to do instead of an option that is not supported on a cluster.
@@ -385,7 +378,9 @@ INSTEAD = {
     "decide": "Score the rows on the cluster, and decide by the column score.",
     **dict.fromkeys(("top", "per", "group"), SORT),
     "timezone": "It is for --per.",
-    "table": "Scores are written to Parquet files.",
+    **dict.fromkeys(("table", "if_exists"), "Scores are written to Parquet files."),
+    "reasons": "Give the rows of the alerts to predict without --engine.",
+    "stamp": "Keep the result of selfpaced inspect.",
 }
 
 
@@ -396,5 +391,5 @@ def check_engine_options(options: Namespace, supported: Sequence[str] = ()) -> N
             given = "" if options.engine is None else f"; got --engine {options.engine}"
             raise TableError(f"--{name} needs --engine {engine}{given}.")
     for name, instead in INSTEAD.items() if options.engine is not None else ():
-        if name not in supported and getattr(options, name, None) not in (None, False, []):
+        if name not in supported and getattr(options, name, None) not in (None, False, [], "fail"):
             raise TableError(f"--{name.replace('_', '-')} is not supported on a cluster. {instead}")

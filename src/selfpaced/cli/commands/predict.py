@@ -109,15 +109,9 @@ def run(options: Namespace) -> None:
         if getattr(options, name) is not None and options.state is None:
             raise TableError(f"--{name} is for the state of a history. Name its folder: --state FOLDER.")
     talk, on_cluster = Talk(options), options.engine is not None
-    if on_cluster and options.if_exists != "fail":
-        raise TableError("--if-exists is for a database; on a cluster scores are written to Parquet files.")
     n_reasons = 0 if options.reasons is None else check_top(options.reasons)
-    if on_cluster and n_reasons:
-        raise TableError("--reasons does not work with --engine. Give the rows of the alerts to predict without it.")
-    if on_cluster and options.stamp:
-        raise TableError("--stamp does not work with --engine. Omit it, and keep the result of selfpaced inspect.")
     output = options.output if on_cluster else scores_output(options)
-    threshold, keep = threshold_of(options.threshold, options.model), kept_columns(options)
+    threshold, keep = threshold_of(options.threshold, options.model), options.keep
     zones = zones_of(options.threshold, options.model)
     if on_cluster and zones is not None:
         raise TableError(
@@ -147,10 +141,6 @@ def run(options: Namespace) -> None:
     decided = {name: value for name, value in vars(deciding).items() if value is not None}
     limits = {} if zones is None else {"zones": zones.as_facts()}
     talk.result({"output": str(output), "threshold": threshold, **limits, **decided, **vars(found)})
-
-
-def kept_columns(options: Namespace) -> list[str]:
-    return [name.strip() for name in options.keep.split(",") if name.strip()]
 
 
 def zones_of(given: str | None, model: str) -> ZoneLimits | None:

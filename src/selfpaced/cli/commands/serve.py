@@ -6,6 +6,7 @@ from pathlib import Path
 
 from selfpaced.cli.commands.predict import threshold_of
 from selfpaced.cli.output import Talk
+from selfpaced.cli.request import request_from
 from selfpaced.exceptions import TableError
 from selfpaced.serving import Settings, serve
 
@@ -15,25 +16,11 @@ SHORTEST_TOKEN = 16
 
 def run(options: Namespace) -> None:
     talk, threshold = Talk(options), threshold_of(options.threshold, options.model)
-    settings = Settings(
-        model=Path(options.model),
-        host=options.host,
-        port=options.port,
-        workers=options.workers,
-        token=token_of(options),
-        # Each new model has its own best threshold.
-        threshold=None if options.threshold == "best" and options.decide is None else threshold,
-        decide=options.decide,
-        shadow=_path(options.shadow),
-        state=_path(options.state),
-        log=_path(options.log),
-        log_also=_names(options.log_also),
-        log_without=_names(options.log_without),
-        most_bytes=options.most_bytes,
-        most_rows=options.most_rows,
-        most_requests=options.most_requests,
-        seconds=options.seconds,
-    )
+    # Each new model has its own best threshold.
+    threshold = None if options.threshold == "best" and options.decide is None else threshold
+    given = {name: getattr(options, name) for name in ("model", "shadow", "state", "log")}
+    paths = {name: None if path is None else Path(path) for name, path in given.items()}
+    settings = request_from(Settings, options, token=token_of(options), threshold=threshold, **paths)
 
     def started(address: str, version: str) -> None:
         talk.say(f"{options.model}, version {version}, answers at {address}. {address}/openapi.json describes it.")
@@ -54,11 +41,3 @@ def token_of(options: Namespace) -> str | None:
             "python -c 'import secrets; print(secrets.token_urlsafe())'"
         )
     return token
-
-
-def _path(given: str | None) -> Path | None:
-    return None if given is None else Path(given)
-
-
-def _names(given: str) -> list[str]:
-    return [name.strip() for name in given.split(",") if name.strip()]

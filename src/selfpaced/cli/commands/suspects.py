@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from selfpaced.cli.commands.predict import kept_columns
 from selfpaced.cli.history import rows_to_score
 from selfpaced.cli.opening import check_output, labelled_rows
 from selfpaced.cli.output import Talk, table
@@ -36,8 +35,7 @@ def find_suspects(
     if options.n < 1:
         raise TableError(f"--n must be at least 1; got {options.n}.")
     trained_on, target = model.trained_on_, target_of(options.target, model)
-    kept = kept_columns(options)
-    also = (training.get("time_column"), trained_on.group, *kept)
+    also = (training.get("time_column"), trained_on.group, *options.keep)
     keep = tuple(dict.fromkeys(name for name in also if name is not None))
     table = open_to_score(model.model_, data.source, Roles(target, trained_on.pos_label, keep=keep), data.reading)
     names = _names(trained_on)
@@ -49,7 +47,7 @@ def find_suspects(
     places = np.flatnonzero(labelled)[found.rows]
     columns = {
         "row": places,
-        **{name: table.column(name).take(places) for name in kept},
+        **{name: table.column(name).take(places) for name in options.keep},
         "label": plain(table.column(target).take(places)),
         "likelier": np.array([names[one] for one in found.likelier.tolist()]),
         "doubt": found.doubts,
