@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from selfpaced.monitoring import Drift
-from selfpaced.report import Axis, report_of_scores
+from selfpaced.report import report_of_scores
 from selfpaced.report.course import course_lines
 from selfpaced.report.data import drift_bars
-from selfpaced.report.html import hundred_dots
+from selfpaced.report.html import Axis, hundred_dots
 from selfpaced.report.importance import Contrast, Importances, contrast_strips, importance_bars
 from selfpaced.report.learning import (
     HardnessHistogram,

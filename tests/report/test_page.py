@@ -15,8 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced.baselines import RUSBoostClassifier
 from selfpaced.baselines.smote import SMOTEBaggingClassifier
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
-from selfpaced.report import element, report_of_scores
-from selfpaced.report.html import between, json_script
+from selfpaced.report import report_of_scores
+from selfpaced.report.html import between, element, json_script
 from selfpaced.report.thresholds import explorer_texts
 from selfpaced.thresholds import choose_threshold, cost_text
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from selfpaced.cli.columns import Floats
 from selfpaced.cli.opening import HistoryTrial, fits_in_memory, reader_with_history
 from selfpaced.cli.output import Talk
 from selfpaced.cli.request import Data, HistoryRequest, data_in
@@ -112,8 +113,8 @@ def _reader_of(data: Data, history: History, trained_on: TrainedOn) -> Reader:
     assert trained_on.schema is not None  # a model with a history in its card was trained by a command
     raw = Schema(tuple(one for one in trained_on.schema.columns if one.source not in history.feature_names))
     reader = reader_like(data.source, raw, Needed(), data.reading)
-    if history.delay is not None:
-        _check_labels(trained_on, reader)
+    if history.delay is not None and trained_on.target in reader.column_names:
+        labels_in(reader.column(trained_on.target), trained_on, trained_on.target)
     is_small = fits_in_memory(reader.n_rows or 0, len(reader.column_names) + len(history.feature_names))
     return reader.loaded(reader.column_names) if is_small else reader
 
@@ -129,7 +130,8 @@ def _past_of(
             f"{data} has no column {trained_on.target!r}, but the history counts rows whose labels are known. Add the "
             "column, and leave it empty where a label is not known."
         )
-    _check_labels(trained_on, reader)
+    if trained_on.target in reader.column_names:
+        labels_in(reader.column(trained_on.target), trained_on, trained_on.target)
     return reader
 
 
@@ -166,9 +168,10 @@ def _learn(path: str, state: HistoryState, trained_on: TrainedOn) -> Learned:
     for name in (state.id_column, trained_on.target):
         if name not in reader.column_names:
             raise TableError(f"{path} has no column {name!r}. Give the ids of rows and their labels.")
-    _check_labels(trained_on, reader)
     rows = reader.table([state.id_column, trained_on.target])
-    return state.learn(rows.column(state.id_column), _labels_of(rows, state.history, trained_on))
+    return state.learn(
+        rows.column(state.id_column), labels_in(rows.column(trained_on.target), trained_on, trained_on.target)
+    )
 
 
 def _refuse_known(rows: Any, state: HistoryState) -> None:
@@ -190,17 +193,16 @@ def _refuse_known(rows: Any, state: HistoryState) -> None:
 
 
 def _labels_of(rows: Any, history: History, trained_on: TrainedOn) -> Any:
-    """1 for rare rows, 0 for others, NaN for rows without a label; None if the history uses no labels."""
+    """The labels of some rows, if they have any; None if the history uses no labels."""
     if history.delay is None:
         return None
     if trained_on.target not in rows.column_names:
         return np.full(len(rows), np.nan)
-    labels = plain(rows.column(trained_on.target)).to_pylist()
+    return labels_in(rows.column(trained_on.target), trained_on, trained_on.target)
+
+
+def labels_in(column: Any, trained_on: TrainedOn, target: str | None) -> Floats:
+    """1 for rare rows, 0 for others, NaN for rows without a label. Labels that the model does not know are refused."""
+    labels = plain(column).to_pylist()
+    check_labels(trained_on, [label for label in dict.fromkeys(labels) if not is_missing(label)], target)
     return np.array([np.nan if is_missing(one) else one == trained_on.score_label for one in labels], dtype=np.float64)
-
-
-def _check_labels(trained_on: TrainedOn, reader: Reader) -> None:
-    """Refuse labels that the model does not know. Rows without a label are fine."""
-    if trained_on.target in reader.column_names:
-        values = plain(reader.column(trained_on.target)).unique().to_pylist()
-        check_labels(trained_on, [name for name in values if not is_missing(name)], trained_on.target)

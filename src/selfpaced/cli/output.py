@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from selfpaced.callbacks import Callback, FitPlan, ProgressBar, Round, Stop
 from selfpaced.exceptions import NewCategoryWarning
-from selfpaced.monitoring import figure_at
 from selfpaced.predicting import TableEvaluation
+from selfpaced.report import html
 from selfpaced.thresholds import PrecisionGuaranteed, Rule, ThresholdChoice, Zones, rows_where
 from selfpaced.thresholds import headline as headline_of
 
@@ -175,20 +175,12 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), text: Colle
     )
 
 
-# The columns of a table of records: a header, the path of a figure in a record, and the function that writes it.
-Columns = Sequence[tuple[str, str, Callable[[Any], str]]]
-whole, decimals = "{:,}".format, "{:.3f}".format
-
-
-def records(columns: Columns, found: Sequence[Any] | Mapping[str, Any], text: Collection[int] = (0,)) -> str:
-    """A table with a line for each record; the keys of a mapping come first. Figures that are None are empty."""
-    named = found if isinstance(found, Mapping) else dict(enumerate(found))
-    header, lines = [name for name, _, _ in columns], []
-    for key, one in named.items():
-        figures = [(figure_at(one, path), write) for _, path, write in columns]
-        cells = ["" if value is None else write(value) for value, write in figures]
-        lines.append([str(key), *cells] if named is found else cells)
-    return table(lines, header=["", *header] if named is found else header, text=text)
+def records(columns: html.Columns, found: Sequence[Any] | Mapping[str, Any]) -> str:
+    """A table with a line for each record, with the columns that it has on a page."""
+    plain = {name: (path, str if write is html.named else write) for name, (path, write) in columns.items()}
+    shown, numbers = html.cells(plain, found)
+    header = [name if name[1:2].isupper() else name[:1].lower() + name[1:] for name in shown]
+    return table(list(zip(*shown.values(), strict=True)), header, set(range(len(shown))) - {*numbers})
 
 
 SECONDS_BETWEEN_LINES = 30.0

@@ -6,8 +6,9 @@ because frauds have changed, the estimates are not right either.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,7 @@ def measure_period(
     )
 
 
+MOST_NAMED = 5  # columns of an alarm
 _WRITTEN = re.compile(r"\s*([a-z_]+)\s*([<>])\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*")
 
 
@@ -202,13 +204,14 @@ class Alarm:
     limit: str
     value: float
     period: str | None = None
+    columns: Mapping[str, float] = field(default_factory=dict, compare=False)  # that exceeded it, with their values
 
 
 def alarm_texts(alarms: Sequence[Alarm]) -> list[str]:
-    """A line for each limit that was exceeded, with the period that exceeded it by most.
+    """A line for each limit that was exceeded, with the period and the columns that exceeded it by most.
 
-    >>> alarm_texts([Alarm("psi>0.2", 0.3), Alarm("psi>0.2", 0.4, "2024-01"), Alarm("psi>0.2", 0.5, "2024-02")])
-    ['psi>0.2: 0.3 in all rows; in 2 periods, most in 2024-02: 0.5']
+    >>> alarm_texts([Alarm("psi>0.2", 0.3, columns={"age": 0.3}), Alarm("psi>0.2", 0.5, "May", {"sum": 0.5})])
+    ["psi>0.2: 0.3 in all rows; in 1 period, most in May: 0.5 ('sum', 'age')"]
     """
     lines = []
     for limit in dict.fromkeys(one.limit for one in alarms):
@@ -219,7 +222,10 @@ def alarm_texts(alarms: Sequence[Alarm]) -> list[str]:
             worst = periods[0] if "<" in limit else periods[-1]
             noun = "period" if len(periods) == 1 else "periods"
             parts.append(f"in {len(periods)} {noun}, most in {worst.period}: {worst.value:.4g}")
-        lines.append(f"{limit}: {'; '.join(parts)}")
+        columns = sorted((pair for one in own for pair in one.columns.items()), key=lambda pair: -pair[1])
+        named = [repr(name) for name in dict(columns)]
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        lines.append(f"{limit}: {'; '.join(parts)}" + (f" ({', '.join(named[:MOST_NAMED])}{more})" if named else ""))
     return lines
 
 
@@ -236,14 +242,26 @@ class Limit:
         value = FIGURES[self.name][0](figures)
         if value is None or not (value > self.number if self.is_above else value < self.number):
             return None
-        return Alarm(str(self), value, period)
+        columns = {one.name: one.psi for one in figures.drifts if self.name == "drifted" and one.is_large}
+        if self.name in OF_COLUMNS:
+            found = {one.name: OF_COLUMNS[self.name](one) for one in figures.drifts}
+            columns = {name: own for name, own in found.items() if own > self.number}
+        return Alarm(str(self), value, period, columns if self.is_above else {})
 
     def __str__(self) -> str:
         return f"{self.name}{'>' if self.is_above else '<'}{self.number:g}"
 
 
-def _largest(values: Iterable[float | None]) -> float:
-    return max((value for value in values if value is not None), default=0.0)
+# What a limit measures in each column. With few rows, chance makes an index large: only real drift counts.
+OF_COLUMNS: dict[str, Callable[[Drift], float]] = {
+    "psi": lambda one: one.psi if one.is_real else 0.0,
+    "missing": lambda one: one.missing - one.missing_before,
+    "unseen": lambda one: one.unseen or 0.0,
+}
+
+
+def _largest(name: str, figures: PeriodFigures) -> float:
+    return max(map(OF_COLUMNS[name], figures.drifts), default=0.0)
 
 
 def figure_at(one: Any, path: str) -> Any:
@@ -257,10 +275,9 @@ def _share(part: float | None, figures: PeriodFigures) -> float | None:
     return None if part is None else part / figures.n_rows
 
 
-# With few rows, chance makes an index large. So only drift that is more than chance explains counts.
 FIGURES: dict[str, tuple[Callable[[PeriodFigures], float | None], str]] = {
     "psi": (
-        lambda one: _largest(each.psi for each in one.drifts if each.is_real),
+        partial(_largest, "psi"),
         "the largest index of a column whose drift is more than chance explains",
     ),
     "drifted": (
@@ -268,17 +285,11 @@ FIGURES: dict[str, tuple[Callable[[PeriodFigures], float | None], str]] = {
         "columns with an index of 0.1 or more, and more drift than chance explains",
     ),
     "score_psi": (
-        lambda one: None if one.score_drift is None else one.score_drift.psi if one.score_drift.is_real else 0.0,
+        lambda one: None if one.score_drift is None else OF_COLUMNS["psi"](one.score_drift),
         "the index of the scores, if their drift is more than chance explains",
     ),
-    "missing": (
-        lambda one: _largest(each.missing - each.missing_before for each in one.drifts),
-        "the largest rise of a column's share of missing values",
-    ),
-    "unseen": (
-        lambda one: _largest(each.unseen for each in one.drifts),
-        "the largest share of rows with a category that is new",
-    ),
+    "missing": (partial(_largest, "missing"), "the largest rise of a column's share of missing values"),
+    "unseen": (partial(_largest, "unseen"), "the largest share of rows with a category that is new"),
     "alerts": (lambda one: one.n_alerts, "alerts, in each period with --by"),
     "alert_share": (lambda one: _share(one.n_alerts, one), "alerts per row"),
     "expected_share": (

@@ -265,7 +265,7 @@ def share_text(share: Share) -> str:
     return f"{percent(share.value)} ({between(Interval(share.low, share.high))})"
 
 
-COLUMNS: html.Columns = {
+GROUP_COLUMNS: html.Columns = {
     "Group": ("name", html.named),
     "Rows": ("n_rows", whole),
     "Rare": ("n_cases", whole),
@@ -315,5 +315,5 @@ def by_group(found: GroupedFacts) -> html.Section:
         html.element("ul", said) if said else None,
         html.columns(bars),
         html.prose(html.paragraph(about + small)),
-        html.records(COLUMNS, found.groups),
+        html.records(GROUP_COLUMNS, found.groups),
     )

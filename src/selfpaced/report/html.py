@@ -188,19 +188,27 @@ def table(
 Columns = Mapping[str, tuple[str, Callable[[Any], str]]]
 
 
-def records(columns: Columns, found: Sequence[Any] | Mapping[str, Any], names: str = "") -> Html:
-    """A table with a row for each record. Figures that are None are empty; columns without any figure are left out.
+def cells(
+    columns: Columns, found: Sequence[Any] | Mapping[str, Any], names: str = ""
+) -> tuple[dict[str, list[str]], list[int]]:
+    """The columns of a table with a row for each record, and the places of those with numbers.
 
-    The keys of a mapping are the first column, with `names` as its header.
+    Figures that are None are empty, and columns without any figure are left out. The keys of a mapping are the first
+    column, with `names` as its header.
     """
     rows = list(found.values() if isinstance(found, Mapping) else found)
-    cells = {names: list(found)} if isinstance(found, Mapping) else {}
+    written = {names: list(found)} if isinstance(found, Mapping) else {}
     for name, (path, write) in columns.items():
         values = [figure_at(one, path) for one in rows]
-        cells[name] = ["" if value is None else write(value) for value in values]
-    shown = {name: written for name, written in cells.items() if any(written)}
-    texts = {names, *(name for name, (_, write) in columns.items() if write in (str, named, moment_text))}
-    numbers = [place for place, name in enumerate(shown) if name not in texts]
+        written[name] = ["" if value is None else write(value) for value in values]
+    shown = {name: some for name, some in written.items() if any(some)}
+    texts = (str, named, moment_text)
+    return shown, [place for place, name in enumerate(shown) if name in columns and columns[name][1] not in texts]
+
+
+def records(columns: Columns, found: Sequence[Any] | Mapping[str, Any], names: str = "") -> Html:
+    """The table of `cells`."""
+    shown, numbers = cells(columns, found, names)
     return table(shown, zip(*shown.values(), strict=True), numbers=numbers)
 
 

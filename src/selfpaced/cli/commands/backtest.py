@@ -13,13 +13,14 @@ from selfpaced.backtesting import Budget, Fold, FoldResult, JudgedRows, RollingT
 from selfpaced.cli.columns import Floats
 from selfpaced.cli.commands.train import calibration_for, fit_on, model_for
 from selfpaced.cli.opening import OpenedSource, check_output, open_source
-from selfpaced.cli.output import Columns, Talk, decimals, kept_warnings, records, whole
+from selfpaced.cli.output import Talk, kept_warnings, records
 from selfpaced.cli.request import TrainRequest, numbers_in, times_in
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.exceptions import TableError
 from selfpaced.model import named_among
 from selfpaced.predicting import scores_of
-from selfpaced.report import moment_text
+from selfpaced.report import FOLD_COLUMNS, backtest_page, html
+from selfpaced.storage import write_whole
 from selfpaced.tables import Moments, column_groups, zone_of
 from selfpaced.thresholds import AlertsPerPeriod, Decision, cost_text, parse_decision, parse_rule
 
@@ -161,51 +162,22 @@ def course_of(model: str, folds: Sequence[FoldResult]) -> FileCourse:
     )
 
 
-COLUMNS: Columns = [
-    ("test begins", "begin", moment_text),
-    ("base", "model", str),
-    ("trained on", "n_train", whole),
-    ("rare", "n_train_rare", whole),
-    ("tested", "n_test", whole),
-    ("rare", "n_rare", whole),
-    ("expected", "reached.expected", "{:,.1f}".format),
-    ("AUCPRC", "reached.aucprc", decimals),
-]
-# The columns that need an option.
-EXTRA: dict[str, Columns] = {
-    "top": [
-        ("alerts", "reached.alerts", whole),
-        ("precision", "reached.precision", decimals),
-        ("recall", "reached.recall", decimals),
-    ],
-    "group": [("group precision", "reached.group_precision", decimals)],
-    "decide": [("cost", "reached.cost", cost_text), ("without", "reached.cost_without", cost_text)],
-}
-
-
 def run(options: Namespace) -> None:
     talk = Talk(options)
     page = None if options.html is None else check_output(options.html, [".html"])
 
     def tell(one: FoldResult) -> None:
         what = f"AUCPRC {one.reached.aucprc:.3f}" if one.reached.aucprc is not None else one.note or "no AUCPRC"
-        talk.say(f"{moment_text(one.begin)}, {one.model}: {what} in {one.seconds:.1f} s")
+        talk.say(f"{html.moment_text(one.begin)}, {one.model}: {what} in {one.seconds:.1f} s")
 
     found = backtest_file(options, tell)
     for warning in found.warnings:
         talk.warn(warning)
-    budget = _budget(options, options.timezone)
-    given = {"top": budget, "group": budget and options.group, "decide": options.decide}
-    asked = [name for name in EXTRA if given[name]]
-    extra = [column for name in asked for column in EXTRA[name]]
-    talk.say(f"\n{records([*COLUMNS, *extra], found.folds, text=(0, 1))}\n")
+    talk.say(f"\n{records(FOLD_COLUMNS, found.folds)}\n")
     for course in found.courses:
         talk.say(course_text(course))
     if page is not None:
-        from selfpaced.report import backtest_page
-        from selfpaced.storage import write_whole
-
-        how = (_splitter(options, options.time_column), budget, options.decide)
+        how = (_splitter(options, options.time_column), _budget(options, options.timezone), options.decide)
         write_whole(page, backtest_page(found.folds, found.courses, options.target, *how))
         talk.say(f"The report is in {page}.")
     talk.result(

@@ -22,7 +22,7 @@ from selfpaced.cli.bases import ALL_ROWS, base_named
 from selfpaced.cli.columns import Floats, Mask
 from selfpaced.cli.commands.train import N_BINS, N_MEMBERS, auto_model, open_data
 from selfpaced.cli.opening import check_output
-from selfpaced.cli.output import Columns, Talk, decimals, kept_warnings, progress_bars, records, whole
+from selfpaced.cli.output import Talk, kept_warnings, progress_bars, records
 from selfpaced.cli.request import AUTO, TrainRequest, check_time_limit
 from selfpaced.cli.splitting import TrainingData
 from selfpaced.datasets import make_checkerboard, make_fraud
@@ -30,7 +30,7 @@ from selfpaced.ensembles import auto
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc, resampled
 from selfpaced.model import named_among
-from selfpaced.report import Axis, Html, drawing, element, joined, line, rectangle, shortened, text
+from selfpaced.report import html
 from selfpaced.storage import write_whole
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import CONFIDENCE, Interval, middle_of
@@ -272,15 +272,15 @@ def _between(form: str) -> Callable[[Interval], str]:
 
 
 SURE = f"{CONFIDENCE:.0%} interval"
-COLUMNS: Columns = [
-    ("", "method", str),
-    ("AUCPRC", "aucprc", decimals),
-    (SURE, "interval", _between(".3f")),
-    (f"to {CHOSEN}", "ahead", "{:+.3f}".format),
-    (SURE, "ahead_interval", _between("+.3f")),
-    ("seconds", "seconds", "{:.1f}".format),
-    ("trained on", "n_rows", whole),
-]
+COLUMNS: html.Columns = {
+    "": ("method", str),
+    "AUCPRC": ("aucprc", html.decimals),
+    SURE: ("interval", _between(".3f")),
+    f"to {CHOSEN}": ("ahead", "{:+.3f}".format),
+    f"its {SURE}": ("ahead_interval", _between("+.3f")),
+    "seconds": ("seconds", "{:.1f}".format),
+    "trained on": ("n_rows", html.whole),
+}
 LONGEST_REASON = 120
 
 
@@ -290,7 +290,7 @@ def run(options: Namespace) -> None:
 
     def tell(one: Compared) -> None:
         if one.aucprc is None:
-            talk.say(f"{one.method}: failed. {shortened(one.failure or '', LONGEST_REASON)}")
+            talk.say(f"{one.method}: failed. {html.shortened(one.failure or '', LONGEST_REASON)}")
         else:
             talk.say(f"{one.method}: AUCPRC {one.aucprc:.3f} in {one.seconds:.1f} s")
         for warning in one.warnings:
@@ -310,8 +310,8 @@ def run(options: Namespace) -> None:
 
 
 WIDTH, LINE = 760, 28
-AXIS = Axis(0.0, 1.0, start=270, stop=560)
-STYLE = Html("""
+AXIS = html.Axis(0.0, 1.0, start=270, stop=560)
+STYLE = html.Html("""
 text { font: 14px system-ui, sans-serif; fill: #222 } .grey { fill: #666 }
 rect { fill: #9db7d5 } .best { fill: #1f5fa8 } line { stroke: #111; stroke-width: 1.5 }
 .chance { stroke: #c33; stroke-dasharray: 3 3; stroke-width: 1 }
@@ -327,34 +327,34 @@ def drawn(comparison: Comparison) -> str:
     methods = [one for one in comparison.methods if one.aucprc is not None]
     height, chance = LINE * (len(methods) + 3), AXIS(comparison.chance)
     held_out = f"AUCPRC on {comparison.n_test:,} rows held out, with {CONFIDENCE:.0%} intervals"
-    picture = drawing(
+    picture = html.drawing(
         f"AUCPRC of {len(methods)} methods on the same rows",
         ", ".join(f"{one.method} {one.aucprc:.3f}" for one in methods),
         WIDTH,
         height,
-        element("style", STYLE),
-        text(AXIS.start, 20, held_out, "grey"),
+        html.element("style", STYLE),
+        html.text(AXIS.start, 20, held_out, "grey"),
         [_bar(place, one) for place, one in enumerate(methods)],
-        line((chance, LINE), (chance, height - LINE), "chance"),
-        text(chance + 4, height - 10, f"chance {comparison.chance:.4f}", "grey"),
+        html.line((chance, LINE), (chance, height - LINE), "chance"),
+        html.text(chance + 4, height - 10, f"chance {comparison.chance:.4f}", "grey"),
         xmlns="http://www.w3.org/2000/svg",
     )
     return f"{picture}\n"
 
 
-def _bar(place: int, one: Compared) -> Html:
+def _bar(place: int, one: Compared) -> html.Html:
     assert one.aucprc is not None
     top, end, whisker = LINE * (place + 1), AXIS(one.aucprc), []
     y, (low, high) = top + LINE / 2, (end, end) if one.interval is None else map(AXIS, one.interval)
     if one.interval is not None:
-        ends = [line((x, y - 4), (x, y + 4), "whisker-end") for x in (low, high)]
-        whisker = [line((low, y), (high, y), "whisker"), *ends]
-    return joined(
-        text(AXIS.start - 10, top + 18, one.method, "name", "end"),
-        rectangle(AXIS.start, top + 5, end - AXIS.start, LINE - 10, "best" if place == 0 else "bar"),
+        ends = [html.line((x, y - 4), (x, y + 4), "whisker-end") for x in (low, high)]
+        whisker = [html.line((low, y), (high, y), "whisker"), *ends]
+    return html.joined(
+        html.text(AXIS.start - 10, top + 18, one.method, "name", "end"),
+        html.rectangle(AXIS.start, top + 5, end - AXIS.start, LINE - 10, "best" if place == 0 else "bar"),
         whisker,
-        text(max(end, high) + 6, top + 18, f"{one.aucprc:.3f}", "value"),
-        text(WIDTH - 10, top + 18, f"{one.seconds:.1f} s", "grey", "end"),
+        html.text(max(end, high) + 6, top + 18, f"{one.aucprc:.3f}", "value"),
+        html.text(WIDTH - 10, top + 18, f"{one.seconds:.1f} s", "grey", "end"),
     )
 
 

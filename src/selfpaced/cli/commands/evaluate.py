@@ -11,7 +11,6 @@ from selfpaced.cli.commands.predict import threshold_of
 from selfpaced.cli.history import rows_to_score
 from selfpaced.cli.opening import labelled_rows, what_is_done
 from selfpaced.cli.output import (
-    Columns,
     Talk,
     counted_new_categories,
     expected,
@@ -19,7 +18,6 @@ from selfpaced.cli.output import (
     origin,
     promise,
     records,
-    whole,
 )
 from selfpaced.cli.request import amounts_in, check_times_of, data_of, rule_of, target_of, times_in, zone_for
 from selfpaced.cli.splitting import check_guarantee
@@ -27,7 +25,7 @@ from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, TableEvaluation, evaluation, open_to_score, rare_rows, scores_of
-from selfpaced.report import GroupedFacts, difference_text, group_facts, share_text
+from selfpaced.report import GROUP_COLUMNS, GroupedFacts, difference_text, group_facts
 from selfpaced.tables import Roles
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import (
@@ -168,19 +166,6 @@ def _amounts_for(judging: Judging, table: StreamedTable) -> tuple[str | None, st
     if known.amount not in table.reader.column_names:
         return None, f"there is no column {known.amount!r}, which had the amounts in training. Name one: --amount COL"
     return known.amount, None
-
-
-GROUP_COLUMNS: Columns = [
-    ("group", "name", str),
-    ("rows", "n_rows", whole),
-    ("rare", "n_cases", whole),
-    ("alerts", "n_alerts", whole),
-    ("precision", "precision", share_text),
-    ("recall", "recall", share_text),
-    ("false alarm rate", "false_alarm_rate", share_text),
-    ("mean score", "mean_score", "{:.3g}".format),
-    ("share of rare rows", "rare_share", share_text),
-]
 
 
 def group_table(found: GroupedFacts) -> str:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from selfpaced.cli.opening import check_output
-from selfpaced.cli.output import Columns, Talk, recipe_table, records, whole
+from selfpaced.cli.output import Talk, recipe_table, records
 from selfpaced.exceptions import TableError
 from selfpaced.onnx_export import export_onnx
 from selfpaced.persistence import ModelCard, TrainingRecord, card_as_markdown, id_of_file, load_ensemble, read_card
+from selfpaced.report import html
 from selfpaced.storage import write_whole
 
 IN_FULL = ("threshold", "best_threshold")  # a rounded threshold would give other alerts
@@ -86,12 +87,12 @@ def _reference(card: ModelCard) -> str:
     return "none" if kept is None else f"counts of {kept.n_rows:,} held-out rows in {len(kept.features)} columns"
 
 
-ROUND_COLUMNS: Columns = [
-    ("round", "number", str),
-    ("rows", "n_rows", whole),
-    ("alpha", "alpha", "{:.3g}".format),
-    ("seconds", "seconds", "{:.2f}".format),
-]
+ROUND_COLUMNS: html.Columns = {
+    "round": ("number", str),
+    "rows": ("n_rows", html.whole),
+    "alpha": ("alpha", "{:.3g}".format),
+    "seconds": ("seconds", "{:.2f}".format),
+}
 
 
 def _short(value: object) -> str:

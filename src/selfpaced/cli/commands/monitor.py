@@ -1,9 +1,7 @@
 """`selfpaced monitor`: check new rows for drift, and estimate the quality of a model without labels."""
 
 from argparse import Namespace
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -12,14 +10,16 @@ from numpy.typing import NDArray
 from selfpaced import monitoring
 from selfpaced.cli import ALARM, OK
 from selfpaced.cli.columns import Floats
-from selfpaced.cli.history import rows_to_score
+from selfpaced.cli.history import labels_in, rows_to_score
 from selfpaced.cli.opening import check_output, what_is_done
-from selfpaced.cli.output import Columns, Talk, counted_new_categories, decimals, records, whole
+from selfpaced.cli.output import Talk, counted_new_categories, records
 from selfpaced.cli.request import Data, times_in
 from selfpaced.exceptions import TableError
-from selfpaced.monitoring import SOME_DRIFT, Alarm, Counter, Drift, PeriodFigures, Reference
+from selfpaced.monitoring import SOME_DRIFT, Alarm, Counter, PeriodFigures, Reference
 from selfpaced.persistence import load_ensemble, read_card
-from selfpaced.predicting import RowsDone, check_labels, open_to_score, streamed
+from selfpaced.predicting import RowsDone, open_to_score, streamed
+from selfpaced.report import DRIFT_COLUMNS, PERIOD_COLUMNS, monitor_page
+from selfpaced.storage import write_whole
 from selfpaced.tables import Roles, periods_of, plain, zone_of
 from selfpaced.tables.files import StreamedBatch, StreamedTable
 
@@ -58,14 +58,17 @@ def monitor(
         scores = _scored(model, table, counters, period_of, progress)
     if not scores.size:
         raise TableError("The table has no rows to monitor.")
-    known = None if options.target is None else _labels(model, table, options.target)
+    known = None
+    if options.target is not None:
+        labels = labels_in(table.column(options.target), model.trained_on_, options.target)
+        known = labels == 1, ~np.isnan(labels)
     calibrated = model.calibrator_ is not None
     whole = monitoring.measure_period(reference, counters, scores, known, calibrated)
     periods = {}
     for place, name in enumerate(names):
         own = period_of == place
-        labels = None if known is None else (known[0][own], known[1][own])
-        periods[name] = monitoring.measure_period(reference, counters, scores[own], labels, calibrated, place)
+        of_period = None if known is None else (known[0][own], known[1][own])
+        periods[name] = monitoring.measure_period(reference, counters, scores[own], of_period, calibrated, place)
     # With periods, a limit of the number of alerts is one for each period.
     found = [limit.passed_by(whole) for limit in limits if not (periods and limit.name == "alerts")]
     found += [limit.passed_by(one, name) for name, one in periods.items() for limit in limits]
@@ -127,14 +130,6 @@ def _values(batch: StreamedBatch, features: Any, name: str) -> Any:
     return np.asarray(features.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _labels(model: Any, table: StreamedTable, target: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows are rare, and which rows have a label. Labels that the model does not know are refused."""
-    labels = plain(table.column(target)).to_pylist()
-    is_known = np.array([label is not None and label == label for label in labels], dtype=bool)
-    check_labels(model.trained_on_, list(dict.fromkeys(compress(labels, is_known))), target)
-    return np.array([label == model.trained_on_.score_label for label in labels], dtype=bool) & is_known, is_known
-
-
 MOST_COLUMNS = 10
 
 
@@ -147,9 +142,6 @@ def run(options: Namespace) -> int:
         found = monitor(model, card.reference, data, options, progress)
     _tell(talk, found)
     if page is not None:
-        from selfpaced.report import monitor_page
-        from selfpaced.storage import write_whole
-
         write_whole(page, monitor_page(found.whole, found.periods, found.reference, found.alarms))
         talk.say(f"The report is in {page}.")
     talk.result(
@@ -163,43 +155,9 @@ def run(options: Namespace) -> int:
             "html": None if page is None else str(page),
         }
     )
-    for text in alarms_in_words(found):
+    for text in monitoring.alarm_texts(found.alarms):
         talk.warn(f"alarm: {text}")
     return ALARM if found.alarms else OK
-
-
-# What a limit measures in each column; the column with the largest value raises its alarm.
-OF_A_COLUMN: dict[str, Callable[[Drift], float]] = {
-    "psi": lambda one: one.psi if one.is_real else 0.0,
-    "missing": lambda one: one.missing - one.missing_before,
-    "unseen": lambda one: one.unseen or 0.0,
-}
-
-
-def alarms_in_words(found: Monitored) -> list[str]:
-    """The limits that were exceeded, each with the columns that exceeded it, the largest first."""
-    columns: dict[str, dict[str, float]] = {}
-    for alarm in found.alarms:
-        name, _, limit = alarm.limit.partition(">")
-        figures = found.whole if alarm.period is None else found.periods[alarm.period]
-        own = columns.setdefault(alarm.limit, {})
-        for one in figures.drifts if limit and name in OF_A_COLUMN else ():
-            if OF_A_COLUMN[name](one) > float(limit):
-                own[one.name] = max(OF_A_COLUMN[name](one), own.get(one.name, 0.0))
-        if limit and name == "drifted":
-            own |= {one.name: one.psi for one in figures.drifts if one.is_large}
-    texts = monitoring.alarm_texts(found.alarms)
-    return [f"{text}{_named(own)}" for text, own in zip(texts, columns.values(), strict=True)]
-
-
-def _named(columns: dict[str, float]) -> str:
-    """
-    >>> _named({"age": 0.2, "amount": 0.3})
-    " ('amount', 'age')"
-    """
-    named = [f"{name!r}" for name in sorted(columns, key=columns.__getitem__, reverse=True)]
-    more = f" and {len(named) - 5} more" if len(named) > 5 else ""
-    return f" ({', '.join(named[:5])}{more})" if named else ""
 
 
 def _tell(talk: Talk, found: Monitored) -> None:
@@ -209,7 +167,7 @@ def _tell(talk: Talk, found: Monitored) -> None:
     n_real = sum(one.is_real for one in whole.drifts)
     have = "has" if len(drifted) == 1 else "have"
     said = f"{len(drifted)} of {n_columns} columns {have} drifted: {named}." if drifted else ""
-    alarms = alarms_in_words(found)
+    alarms = monitoring.alarm_texts(found.alarms)
     if alarms and not drifted:
         said = f"{len(alarms)} {'limit was' if len(alarms) == 1 else 'limits were'} exceeded: {'; '.join(alarms)}."
     talk.headline(said or f"None of {n_columns} columns has drifted much.")
@@ -236,27 +194,6 @@ def _counted(reference: Reference) -> str:
     if reference.n_counted == reference.n_rows:
         return ""
     return f" (their scores; and their columns in a sample of {reference.n_counted:,} rows)"
-
-
-DRIFT_COLUMNS: Columns = [
-    ("", "name", str),
-    ("PSI", "psi", decimals),
-    ("p-value", "p_value", "{:.2g}".format),
-    ("missing before", "missing_before", "{:.1%}".format),
-    ("missing now", "missing", "{:.1%}".format),
-    ("unseen", "unseen", "{:.1%}".format),
-]
-PERIOD_COLUMNS: Columns = [
-    ("rows", "n_rows", whole),
-    ("alerts", "n_alerts", whole),
-    ("expected", "estimate.expected", "{:,.1f}".format),
-    ("precision", "estimate.precision", "{:.2f}".format),
-    ("recall", "estimate.recall", "{:.2f}".format),
-    ("score PSI", "score_drift.psi", decimals),
-    ("drifted", "drifts", lambda drifts: str(sum(one.is_large for one in drifts))),
-    ("known", "labelled.n_known", whole),
-    ("found", "labelled.found", whole),
-]
 
 
 def _estimate(one: PeriodFigures) -> str:
