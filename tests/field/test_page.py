@@ -126,6 +126,28 @@ def test_seconds_of_a_busy_machine_are_called_too_long(tmp_path):
     assert "1 of 21 fits" in write_page(busy, METHODS, tmp_path).read_text()
 
 
+def test_a_table_waits_for_a_method_that_has_finished_some_of_its_splits(tmp_path):
+    some = whole()
+    some["results"] = [
+        row for row in some["results"] if (row["table"], row["method"], row["split"]) != ("easy", "autogluon", 2)
+    ]
+    text = write_page(some, METHODS, tmp_path).read_text()
+    assert "| hard | 5,000" in text
+    assert "| easy | 5,000" not in text
+
+
+def test_tables_with_figures_of_former_recipes_are_counted(page, tmp_path):
+    assert "former recipes" not in page
+    former = whole()
+    for each in former["results"]:
+        if each["table"] == "easy" and "by_score" in each:
+            del each["by_score"]
+    assert (
+        "**On 1 of 2 tables ours was measured with its former recipes**"
+        in write_page(former, METHODS, tmp_path).read_text()
+    )
+
+
 def test_without_ours_the_page_shows_the_others(tmp_path):
     text = write_page(whole(), ["lightgbm-tuned", "autogluon"], tmp_path).read_text()
     assert "| easy | 5,000 | 250 | 3 | 0.900 | **0.950** |" in text
