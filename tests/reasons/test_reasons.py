@@ -31,6 +31,7 @@ from selfpaced.datasets import make_fraud
 from selfpaced.model import Model, log_odds, usual_values
 from selfpaced.reasons import Reasons, attribution
 from selfpaced.report import make_report
+from selfpaced.trees import shapley
 from tests.few_recipes import SMALL_RECIPES, use_recipes
 
 N_COLUMNS = 5
@@ -75,18 +76,23 @@ def brute_force(score, row, typical):
     return found
 
 
-BOOSTED = {
+TREES = {
     "LightGBM": LGBMClassifier(n_estimators=10, num_leaves=7, verbose=-1),
+    "LightGBM with 50 leaves": LGBMClassifier(n_estimators=5, num_leaves=50, min_child_samples=1, verbose=-1),
+    "LightGBM with 100 leaves": LGBMClassifier(n_estimators=5, num_leaves=100, min_child_samples=1, verbose=-1),
     "XGBoost": XGBClassifier(n_estimators=10, max_depth=3),
     "CatBoost": CatBoostClassifier(iterations=10, depth=3, verbose=0, allow_writing_files=False),
     "HistGradientBoosting": HistGradientBoostingClassifier(max_iter=10, max_leaf_nodes=7),
+    "decision trees": DecisionTreeClassifier(max_depth=4, min_samples_leaf=5),
+    "random forest": RandomForestClassifier(10, min_samples_leaf=2),
 }
 
 
-@pytest.mark.parametrize("name", BOOSTED)
-def test_one_boosted_member_gets_the_shapley_values_of_its_log_odds(rows, name):
+@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("n_estimators", [1, 3])
+def test_members_of_trees_get_the_shapley_values_of_the_log_odds_of_their_mean(rows, name, n_estimators):
     X, y = rows
-    model = UnderBaggingClassifier(BOOSTED[name], n_estimators=1, random_state=0).fit(X, y)
+    model = UnderBaggingClassifier(TREES[name], n_estimators=n_estimators, random_state=0).fit(X, y)
     alerts = X[y == 1][:3]
     typical = np.array([each.typical for each in model.model_.usual])
     found = model.reasons(alerts)
@@ -96,16 +102,47 @@ def test_one_boosted_member_gets_the_shapley_values_of_its_log_odds(rows, name):
     assert (found.errors == 0).all()
 
 
-@pytest.mark.parametrize("base", [DecisionTreeClassifier(max_depth=4), RandomForestClassifier(10, max_depth=4)])
-def test_trees_of_shares_get_values_in_proportion_to_those_of_the_probability(rows, base):
-    X, y = rows
-    X = np.nan_to_num(X)
-    model = UnderBaggingClassifier(base, n_estimators=2, random_state=0).fit(X, y)
-    alerts = X[np.argsort(-model.predict_proba(X)[:, 1])[:3]]
+def test_trees_that_are_followed_from_the_root_give_the_values_of_trees_as_bits(frame, rows, monkeypatch):
+    columns = frame.drop(columns="when")
+    base = LGBMClassifier(n_estimators=20, min_child_samples=5, cat_smooth=1, verbose=-1)
+    model = SelfPacedEnsembleClassifier(base, n_estimators=3, random_state=0).fit(columns, rows[1])
+    alerts, groups = columns[rows[1] == 1][:20], {"both": ["amount", "items"]}
+    as_bits = [model.reasons(alerts).values, model.reasons(alerts, reason_groups=groups).values]
+    monkeypatch.setattr(shapley, "SmallPaths", shapley.Paths)
+    same = model.with_model(replace(model.model_))
+    from_the_root = [same.reasons(alerts).values, same.reasons(alerts, reason_groups=groups).values]
+    np.testing.assert_allclose(from_the_root[0], as_bits[0], atol=1e-12)
+    np.testing.assert_allclose(from_the_root[1], as_bits[1], atol=1e-12)
+
+
+def test_of_more_columns_the_strongest_reasons_are_those_of_all_sets_of_columns():
+    X, y = make_fraud(n_rows=4000, n_frauds=100, n_features=11, random_state=1)
+    base = LGBMClassifier(n_estimators=20, verbose=-1)
+    model = SelfPacedEnsembleClassifier(base, n_estimators=5, random_state=0).fit(X, y)
+    alerts = X[np.argsort(-model.predict_proba(X)[:, 1])[:10]]
     typical = np.array([each.typical for each in model.model_.usual])
+    same = 0
     for row, values in zip(alerts, model.reasons(alerts).values, strict=True):
-        expected = brute_force(lambda mixed: model.predict_proba(mixed)[:, 1], row, typical)
-        np.testing.assert_allclose(values / values.sum(), expected / expected.sum(), atol=1e-9)
+        expected = brute_force(lambda mixed: log_odds(model.model_.means(mixed)[:, 1]), row, typical)
+        same += len({*np.argsort(-values)[:4]} & {*np.argsort(-expected)[:4]})
+        assert np.abs(values - expected).max() < 0.1 * np.abs(expected).max()
+    assert same >= 0.9 * 40
+
+
+class HalvedTree(DecisionTreeClassifier):
+    """A tree whose probabilities are not those of its leaves."""
+
+    def predict_proba(self, X, check_input=True):
+        found = super().predict_proba(X, check_input)
+        return np.column_stack([1 - found[:, 1] / 2, found[:, 1] / 2])
+
+
+def test_a_subclass_with_its_own_probabilities_is_explained_by_these(rows):
+    X, y = np.nan_to_num(rows[0]), rows[1]
+    model = UnderBaggingClassifier(HalvedTree(max_depth=3), n_estimators=1, random_state=0).fit(X, y)
+    found = model.reasons(X[:5])
+    expected = log_odds(model.predict_proba(X[:5])[:, 1])
+    np.testing.assert_allclose(found.base + found.values.sum(axis=1), expected, atol=1e-9)
 
 
 def test_a_linear_model_gets_what_each_column_adds(rows):

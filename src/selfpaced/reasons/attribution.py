@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache as cached
 from functools import partial
+from math import comb
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,14 +20,16 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from scipy.special import expit, logit
 
 from selfpaced import scoring, tables
-from selfpaced.model import Model, UsualValues, log_odds
-from selfpaced.reasons.members import MemberTrees, trees_of_part
-from selfpaced.trees import Link
+from selfpaced.model import Model, Part, UsualValues, log_odds
+from selfpaced.reasons.members import trees_of_part
+from selfpaced.trees import Link, Reach
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Found = tuple[Floats, Floats, Floats]  # values and their errors, a row each, and the log-odds of all rows
 
 # About so many mixed rows of each row are scored where the values are estimated, but at least two orders of columns,
 # each forwards and backwards.
@@ -34,6 +37,10 @@ N_MIXED, FEWEST_ORDERS = 160, 2
 SEED = 0
 # Differences of probabilities below this are rounding errors.
 SMALLEST_DIFFERENCE = 1e-9
+# The log-odds of a member are infinite at 0 and 1.
+TINY = 1e-15
+# All sets of so many players are looked at.
+N_STRONGEST = 6
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,13 @@ class MixedRows:
         coded = scoring.coded(features)
         # Columns of numbers are mixed in a fraction of the time that frames take.
         self.rows = self._frame() if coded is None else _coded_with_typical(coded, usual, self._frame)
+
+    @property
+    def typical(self) -> Any:
+        """The typical row alone."""
+        if isinstance(self.rows, np.ndarray | scoring.CodedRows):
+            return self.rows[self.n_rows : self.n_rows + 1]
+        return self.rows.iloc[self.n_rows :]
 
     def mixed(self, number: int, is_own: NDArray[np.bool_]) -> Any:
         """Rows with some players of a row, a row of `is_own` each, and the others of the typical row."""
@@ -160,42 +174,107 @@ def _open(column: Any, own: Any) -> Any:
 def attribution(model: Model, features: Any, usual: Sequence[UsualValues], players: Ints) -> Attribution:
     """`features` are rows as the reader of the model reads them. `players` has the number of each feature's player."""
     rows = MixedRows(features, usual, players)
-    column = model.trained_on.score_column
     if model.n_classes > 2 and model.pool is not None:
         # The shares of the classes are divided by their sum, so that parts do not add up.
-        score = partial(_odds_of_model, model, column)
-        values, errors = _settled(*_estimated(rows, score), score(rows.rows))
-        return Attribution(values, errors, float(score(rows.rows)[-1]))
+        column = model.trained_on.score_column
+        odds_of = lambda some: log_odds(model.means_of(tables.InMemoryTable(some), 1)[:, column])  # noqa: E731
+        values, errors, odds = _estimated(rows, odds_of)
+        return Attribution(values, errors, float(odds[-1]))
     values, errors, base = np.zeros((rows.n_rows, rows.n_players)), np.zeros((rows.n_rows, rows.n_players)), 0.0
-    for number, trees in enumerate(_trees_of(model)):
-        score = partial(_odds_of_part, model, number, column)
-        odds = score(rows.rows)
-        own = None if trees is None else _by_trees(trees, rows, odds)
-        found, error = _estimated(rows, score) if own is None else (own, np.zeros_like(own))
-        found, error = _settled(found, error, odds)
+    for number, part in enumerate(_known_of(model)):
+        own, error, odds = part.by_trees(rows, usual is model.usual) or _estimated(rows, part.odds)
         coefficient, constant = _coefficient(model, number)
-        values, errors = values + coefficient * found, np.hypot(errors, coefficient * error)
+        values, errors = values + coefficient * own, np.hypot(errors, coefficient * error)
         base += coefficient * odds[-1] + constant
     return Attribution(values, errors, float(base))
 
 
-def _by_trees(trees: Sequence[MemberTrees], rows: MixedRows, odds: Floats) -> Floats | None:
-    """The values of a part of trees; None if the rows are of a form that they do not read."""
-    found = np.zeros((rows.n_rows, rows.n_players))
-    for each in trees:
-        own = each.values(rows.rows, rows.players, rows.n_players)
-        if own is None:
+class KnownPart:
+    """What does not depend on the rows: the trees of a part, its members' scorers, and their sums for the typical row.
+
+    `by_trees` is None for a part with other members.
+    """
+
+    def __init__(self, part: Part, scorers: Sequence[scoring.Scorer], column: int) -> None:
+        weights = np.ones(len(part.members)) if part.weights is None else part.weights
+        self.shares: Floats = weights / weights.sum()
+        self._trees, self._scorers, self._column = trees_of_part(part.members, column), scorers, column
+        self._typical: tuple[Floats, Floats] | None = None  # of the model's own typical row
+
+    def _probabilities(self, rows: Any) -> Floats:
+        """By each member, a row each."""
+        return np.stack([each[:, self._column] for each in scoring.probabilities_by(self._scorers, rows)])
+
+    def odds(self, rows: Any) -> Floats:
+        return log_odds(self.shares @ self._probabilities(rows))
+
+    def by_trees(self, rows: MixedRows, is_own: bool) -> Found | None:
+        """The values of a part of trees; None if it has other members, or rows of a form that they do not read.
+
+        `is_own` is whether the typical row is that of the model.
+        """
+        reach = None if self._trees is None else self._trees.reach(rows.rows, rows.players)
+        if self._trees is None or reach is None:
             return None
-        found += own
-    if trees[0].link is Link.LOGISTIC:
-        return found
-    # From probabilities to log-odds, which rise with them: at p, by 1 / (p (1 - p)), which is 2 + 2 cosh(log-odds).
-    differences = found.sum(axis=1, keepdims=True)
-    steepness = 2 + 2 * np.cosh(odds[:-1])[:, np.newaxis]
-    gaps = (odds[:-1] - odds[-1])[:, np.newaxis]
-    is_clear = np.abs(differences) > SMALLEST_DIFFERENCE
-    factors: Floats = np.divide(gaps, differences, out=steepness, where=is_clear)
-    return found * factors
+        link = self._trees.link
+        typical = (self._typical if is_own else None) or self._of_typical(rows.typical, link)
+        self._typical = typical if is_own else self._typical
+        found = [values_of_mean(each, typical[0], self.shares, link, rows.n_players) for each in reach]
+        values = np.array([own for own, _ in found]).reshape(rows.n_rows, rows.n_players)
+        return values, np.zeros_like(values), np.append([odds for _, odds in found], typical[1])
+
+    def _of_typical(self, row: Any, link: Link) -> tuple[Floats, Floats]:
+        """The sums of each member for the typical row, and its log-odds."""
+        found = self._probabilities(row)
+        sums = found if link is Link.SHARES else logit(np.clip(found, TINY, 1 - TINY))
+        return sums, log_odds(self.shares @ found)
+
+
+def values_of_mean(
+    reach: Sequence[Reach], start: Floats, shares: Floats, link: Link, n_players: int
+) -> tuple[Floats, float]:
+    """Shapley values of the log-odds of the members' mean for one row, and these log-odds.
+
+    `start` are the sums of the typical row, a row for each member. The values of the mean of the sums are exact. What
+    the log-odds of the mean of probabilities have beyond it comes from a few players for the most part. So its values
+    are those of all sets of the strongest players, with all others as one more player. They share its value by their
+    size.
+    """
+    linear = sum((each.shapley_values(shares, n_players) for each in reach), np.zeros(n_players))
+    sizes = np.abs(linear) + TINY
+    strongest = np.argsort(-sizes, kind="stable")[:N_STRONGEST]
+    groups = np.full(n_players, N_STRONGEST)
+    groups[strongest] = np.arange(strongest.size)
+    sums = start + sum(each.differences(groups, N_STRONGEST + 1, shares.size) for each in reach)
+    means = shares @ sums
+    odds = log_odds(shares @ (sums if link is Link.SHARES else expit(sums)))
+    slope = 1.0 if link is Link.LOGISTIC else _slope(means, odds)
+    more = shapley_of_sets(N_STRONGEST + 1) @ (odds - slope * means)
+    shared = (more / np.bincount(groups, sizes, N_STRONGEST + 1).clip(TINY)).take(groups)
+    return slope * linear + shared * sizes, float(odds[-1])
+
+
+def _slope(means: Floats, odds: Floats) -> float:
+    """How much the log-odds rise with the probability, from the typical row (the first) to the row (the last)."""
+    difference = float(means[-1] - means[0])
+    if abs(difference) > SMALLEST_DIFFERENCE:
+        return float(odds[-1] - odds[0]) / difference
+    return float(2 + 2 * np.cosh(odds[-1]))  # 1 / (p (1 - p))
+
+
+@cached
+def shapley_of_sets(n_players: int) -> Floats:
+    """A matrix from the values of all sets of players to their Shapley values. A set's number has their bits.
+
+    >>> shapley_of_sets(2) @ [0.0, 1.0, 2.0, 4.0]
+    array([1.5, 2.5])
+    """
+    sets = np.arange(2**n_players)
+    is_in = (sets >> np.arange(n_players)[:, np.newaxis] & 1).astype(bool)
+    sizes = is_in.sum(axis=0) - is_in  # of the others
+    weights = np.array([1 / (n_players * comb(n_players - 1, size)) for size in range(n_players)])
+    found: Floats = np.where(is_in, 1.0, -1.0) * weights[sizes]
+    return found
 
 
 def _coefficient(model: Model, number: int) -> tuple[float, float]:
@@ -210,34 +289,20 @@ def _coefficient(model: Model, number: int) -> tuple[float, float]:
     return factor, sign * (of_all * float(pool.weights[number]) - factor * centre)
 
 
-def _odds_of_part(model: Model, number: int, column: int, rows: Any) -> Floats:
-    part = model.parts[number]
-    probabilities = scoring.mean_probabilities(
-        model.scorers[number], tables.InMemoryTable(rows), model.n_classes, 1, part.weights
-    )
-    return log_odds(probabilities[:, column])
+def _estimated(rows: MixedRows, odds_of: Callable[[Any], Floats]) -> Found:
+    """Shapley values by random orders of the players, each forwards and backwards, and their standard errors.
 
-
-def _odds_of_model(model: Model, column: int, rows: Any) -> Floats:
-    return log_odds(model.means_of(tables.InMemoryTable(rows), 1)[:, column])
-
-
-def _settled(values: Floats, errors: Floats, odds: Floats) -> tuple[Floats, Floats]:
-    """The values, brought to the difference of the log-odds by changes in proportion to their size."""
-    gap = (odds[:-1] - odds[-1]) - values.sum(axis=1)
-    size = np.abs(values).sum(axis=1)
-    shares = np.divide(gap, size, out=np.zeros_like(gap), where=size > 0)
-    return values + shares[:, np.newaxis] * np.abs(values), errors
-
-
-def _estimated(rows: MixedRows, score: Callable[[Any], Floats]) -> tuple[Floats, Floats]:
-    """Shapley values by random orders of the players, each forwards and backwards, and their standard errors."""
-    values, errors = np.zeros((rows.n_rows, rows.n_players)), np.zeros((rows.n_rows, rows.n_players))
+    They are brought to the difference of the log-odds by changes in proportion to their size.
+    """
+    values, errors, odds = *np.zeros((2, rows.n_rows, rows.n_players)), odds_of(rows.rows)
     for number in range(rows.n_rows):
         present = rows.differing(number)
         if present.size:
-            values[number], errors[number] = _estimated_row(rows, number, present, score)
-    return values, errors
+            values[number], errors[number] = _estimated_row(rows, number, present, odds_of)
+    gap = (odds[:-1] - odds[-1]) - values.sum(axis=1)
+    size = np.abs(values).sum(axis=1)
+    shares = np.divide(gap, size, out=np.zeros_like(gap), where=size > 0)
+    return values + shares[:, np.newaxis] * np.abs(values), errors, odds
 
 
 def _estimated_row(
@@ -262,14 +327,13 @@ def _estimated_row(
 
 
 # The trees of each model are read once.
-_KNOWN: WeakKeyDictionary[Model, list[list[MemberTrees] | None]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Model, list[KnownPart]] = WeakKeyDictionary()
 _LOCK = Lock()
 
 
-def _trees_of(model: Model) -> list[list[MemberTrees] | None]:
-    """The trees of each part; None for parts with other members."""
+def _known_of(model: Model) -> list[KnownPart]:
     with _LOCK:
         if model not in _KNOWN:
-            column = model.trained_on.score_column
-            _KNOWN[model] = [trees_of_part(part.members, part.weights, column) for part in model.parts]
+            column, parts = model.trained_on.score_column, zip(model.parts, model.scorers, strict=True)
+            _KNOWN[model] = [KnownPart(part, scorers, column) for part, scorers in parts]
         return _KNOWN[model]

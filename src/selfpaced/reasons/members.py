@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced import scoring, trees
-from selfpaced.trees import Link, TreeModel, Trees, TwoRowTrees, UnsupportedTreesError
+from selfpaced.trees import Link, Reach, TreeModel, Trees, TwoRowTrees, UnsupportedTreesError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,34 +21,41 @@ Ints = NDArray[np.int64]
 class MemberTrees:
     """The trees of a member, whose sum is the log-odds or the probability of one class."""
 
-    trees: TwoRowTrees
+    trees: Trees
     link: Link
     read: Callable[[Any], Floats | None]  # from rows to columns of numbers, a row each; None for rows of other forms
     way: Any  # members with the same way of reading rows have equal ones
+    reads_float32: bool = False
     sources: tuple[int, ...] | None = None  # the feature that each column is made of; None if they are the features
 
-    def joined(self, others: Sequence[MemberTrees]) -> MemberTrees:
-        trees = Trees.joined([self.trees.trees, *(other.trees.trees for other in others)])
-        return replace(self, trees=TwoRowTrees(trees, self.trees.reads_float32))
 
-    def times(self, weight: float) -> MemberTrees:
-        trees = self.trees.trees
-        return replace(self, trees=replace(self.trees, trees=replace(trees, value=weight * trees.value)))
+@dataclass(frozen=True)
+class TreesOfPart:
+    """The trees of all members of a part, joined where members read rows in the same way."""
 
-    def values(self, rows: Any, players: Ints, n_players: int) -> Floats | None:
-        """How much each player adds to the sum of each row, against that of the last one; None if rows are not read."""
-        columns = self.read(rows)
-        if columns is None:
-            return None
-        of_columns = players if self.sources is None else players[list(self.sources)]
-        return self.trees.values(columns, of_columns, n_players)
+    link: Link
+    n_members: int
+    joined: Sequence[tuple[MemberTrees, TwoRowTrees]]  # the first member of each way, and the trees of all
+
+    def reach(self, rows: Any, players: Ints) -> Iterator[Sequence[Reach]] | None:
+        """The leaves within reach of each row and the last one; None if the members do not read rows of this form.
+
+        `players` has the player of each feature.
+        """
+        found = []
+        for first, own in self.joined:
+            columns = first.read(rows)
+            if columns is None:
+                return None
+            found.append(own.reach(columns, players if first.sources is None else players[list(first.sources)]))
+        return zip(*found, strict=True)
 
 
 def member_trees(member: Any, column: int) -> MemberTrees:
     """The trees of a member for the class of a column; raises UnsupportedTreesError for members of other kinds."""
     for kind in type(member).__mro__:
         read = READERS.get((kind.__module__.partition(".")[0], kind.__name__))
-        if read is not None:
+        if read is not None and scoring.predicts_as(member, kind):
             return read(member, column)
     raise UnsupportedTreesError(f"A {type(member).__name__}", "It is explained by mixed rows.")
 
@@ -58,7 +65,7 @@ def _boosted(model: TreeModel, column: int, read: Callable[[Any], Floats | None]
         raise UnsupportedTreesError("A boosted model of several classes", "It is explained by mixed rows.")
     sign = 1 if column == 1 else -1
     scaled = replace(model.trees, value=sign * model.factor * model.trees.value)
-    return MemberTrees(TwoRowTrees(scaled, model.reads_float32), model.link, read, way)
+    return MemberTrees(scaled, model.link, read, way, model.reads_float32)
 
 
 def _of_lightgbm(member: Any, column: int) -> MemberTrees:
@@ -100,7 +107,7 @@ def _of_forest(member: Any, column: int) -> MemberTrees:
     own = getattr(member, "estimators_", [member])
     forest = trees.forest_of_class(own, column)
     shares = replace(forest, value=forest.value / len(own))
-    return MemberTrees(TwoRowTrees(shares, True), Link.SHARES, _float32_columns, "float32")
+    return MemberTrees(shares, Link.SHARES, _float32_columns, "float32", reads_float32=True)
 
 
 def _float32_columns(rows: Any) -> Floats | None:
@@ -137,19 +144,20 @@ READERS: dict[tuple[str, str], Callable[[Any, int], MemberTrees]] = {
 }
 
 
-def trees_of_part(members: Sequence[Any], weights: Any, column: int) -> list[MemberTrees] | None:
-    """The trees of all members, times their weights, joined where they read rows in the same way.
-
-    None if one of the members is not made of trees, or if they do not all add up to the same.
-    """
+def trees_of_part(members: Sequence[Any], column: int) -> TreesOfPart | None:
+    """None if one of the members is not made of trees, or if they do not all add up to the same."""
     try:
         found = [member_trees(member, column) for member in members]
     except UnsupportedTreesError:
         return None
     if len({each.link for each in found}) > 1:
         return None
-    shares = np.full(len(found), 1 / len(found)) if weights is None else np.asarray(weights) / np.sum(weights)
-    by_way: dict[Any, list[MemberTrees]] = {}
-    for each, share in zip(found, shares.tolist(), strict=True):
-        by_way.setdefault(each.way, []).append(each.times(share))
-    return [first.joined(others) for first, *others in by_way.values()]
+    by_way: dict[Any, list[int]] = {}
+    for number, each in enumerate(found):
+        by_way.setdefault(each.way, []).append(number)
+    joined = []
+    for numbers in by_way.values():
+        first, trees = found[numbers[0]], [found[number].trees for number in numbers]
+        member = np.repeat(numbers, [own.starts.size - 1 for own in trees])
+        joined.append((first, TwoRowTrees(Trees.joined(trees), member, first.reads_float32)))
+    return TreesOfPart(found[0].link, len(found), joined)

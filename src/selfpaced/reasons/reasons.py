@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from selfpaced.reasons.attribution import attribution
 from selfpaced.scoring import CodedRows
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Groups = Mapping[str, Sequence[str]]
 
 
@@ -76,7 +78,8 @@ class Reasons(Sequence[tuple[Reason, ...]]):
     errors: Floats
     base: float
     _top: int
-    _shown: Sequence[Shown] = field(repr=False)
+    _players: Players = field(repr=False)
+    _shown: Mapping[str, Sequence[Any]] = field(repr=False)  # the values of the rows, by column
 
     def __len__(self) -> int:
         return len(self.values)
@@ -96,27 +99,39 @@ class Reasons(Sequence[tuple[Reason, ...]]):
         return tuple(self._reason(range(len(self))[number], at) for at in best.tolist() if values[at] > 0)
 
     def _reason(self, row: int, at: int) -> Reason:
-        shown = self._shown[at]
-        value = shown.value(row)
-        return Reason(
-            self.features[at],
-            float(self.values[row, at]),
-            value,
-            shown.usual_beside(value),
-            float(self.errors[row, at]),
-        )
+        name = self.features[at]
+        value, usual = self._players.shown({own: self._shown[own][row] for own in self._players.columns[name]})
+        return Reason(name, float(self.values[row, at]), value, usual, float(self.errors[row, at]))
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What is shown of a player: the values of its columns in the rows, and what is usual."""
+class Players:
+    """The players of a model, and what is usual of their columns."""
 
-    values: Mapping[str, Sequence[Any]]  # of each of its columns
-    usual: Mapping[str, Mapping[str, UsualValues]]  # of each of its columns, the features that are made of it
+    columns: Mapping[str, Sequence[str]]  # of each player, by its name
+    numbers: Ints  # the number of each feature's player
+    usual: Mapping[str, Mapping[str, UsualValues]]  # of each column, the features that are made of it
 
-    def value(self, row: int) -> Any:
-        found = {name: self._plain(name, values[row]) for name, values in self.values.items()}
-        return found if len(found) > 1 else next(iter(found.values()))
+    @classmethod
+    def of(cls, reader: RowReader, usual: Sequence[UsualValues], groups: Groups) -> Players:
+        columns, sources = columns_of_players(reader, groups), source_names(reader)
+        number_of = {name: number for number, own in enumerate(columns.values()) for name in own}
+        made_of: dict[str, dict[str, UsualValues]] = {}
+        features = sources if reader.names is None else reader.names
+        for at, (source, feature, own) in enumerate(zip(sources, features, usual, strict=True)):
+            is_date = own.is_date or (reader.schema is not None and reader.schema.columns[at].type == "seconds")
+            made_of.setdefault(source, {})[feature] = replace(own, is_date=is_date)
+        return cls(columns, np.array([number_of[name] for name in sources]), made_of)
+
+    def shown(self, values: Mapping[str, Any]) -> tuple[Any, str]:
+        """The values of a player's columns in a row as they are shown, and what is usual."""
+        found, texts = {name: self._plain(name, value) for name, value in values.items()}, []
+        for name, own in found.items():
+            for feature, usual in self.usual[name].items():
+                # The parts of a date have names such as "when.hour".
+                label = "" if len(found) == 1 and feature == name else f"{feature.removeprefix(f'{name}.')} "
+                texts.append(label + usual.describe(own))
+        return found if len(found) > 1 else next(iter(found.values())), ", ".join(texts)
 
     def _plain(self, name: str, value: Any) -> Any:
         if tables.is_missing(value):
@@ -125,16 +140,9 @@ class Shown:
             return as_date(value)  # rows whose dates have become numbers already
         return value.item() if isinstance(value, np.generic) else value
 
-    def usual_beside(self, value: Any) -> str:
-        values = value if isinstance(value, dict) else dict.fromkeys(self.values, value)
-        texts = []
-        for name, own in values.items():
-            # The parts of a date have names such as "when.hour".
-            labels = {feature: feature.removeprefix(f"{name}.") for feature in self.usual[name]}
-            for feature, usual in self.usual[name].items():
-                is_alone = len(values) == 1 and feature == name
-                texts.append(usual.describe(own) if is_alone else f"{labels[feature]} {usual.describe(own)}")
-        return ", ".join(texts)
+
+# The players of each model, without groups.
+_KNOWN: WeakKeyDictionary[Model, Players] = WeakKeyDictionary()
 
 
 def source_names(reader: RowReader) -> list[str]:
@@ -144,7 +152,7 @@ def source_names(reader: RowReader) -> list[str]:
     return [f"x{at}" for at in range(reader.n_features)] if reader.names is None else list(reader.names)
 
 
-def players_of(reader: RowReader, groups: Groups) -> dict[str, list[str]]:
+def columns_of_players(reader: RowReader, groups: Groups) -> dict[str, list[str]]:
     """The columns of each player, by its name: a group of columns, or a column that is in none."""
     sources = list(dict.fromkeys(source_names(reader)))
     group_of: dict[str, str] = {}
@@ -174,25 +182,16 @@ def reasons_of(
     """The reasons of rows in any form. `values` are the values to show, by column, if X does not have them."""
     top = check_top(top)
     usual = _usual(model, typical)
-    players = players_of(model.reader, groups or {})
-    number_of = {name: number for number, columns in enumerate(players.values()) for name in columns}
-    sources, schema = source_names(model.reader), model.reader.schema
-    numbers = np.array([number_of[name] for name in sources])
+    is_plain = typical is None and not groups
+    players = (_KNOWN.get(model) if is_plain else None) or Players.of(model.reader, usual, groups or {})
+    if is_plain:
+        _KNOWN[model] = players
     table = model.reader.coded(X)
     rows = table.span(0, table.n_rows)
-    found = attribution(model, rows, usual, numbers)
-    features = sources if model.reader.names is None else model.reader.names
-    made_of: dict[str, dict[str, UsualValues]] = {}
-    for at, (source, feature, own) in enumerate(zip(sources, features, usual, strict=True)):
-        is_date = own.is_date or (schema is not None and schema.columns[at].type == "seconds")
-        made_of.setdefault(source, {})[feature] = replace(own, is_date=is_date)
+    found = attribution(model, rows, usual, players.numbers)
     if values is None:
-        values = _values_of(rows if isinstance(X, tables.InMemoryTable) else X, sources)
-    shown = [
-        Shown({name: values[name] for name in columns}, {name: made_of[name] for name in columns})
-        for columns in players.values()
-    ]
-    return Reasons(tuple(players), found.values, found.errors, found.base, top, shown)
+        values = _values_of(rows if isinstance(X, tables.InMemoryTable) else X, source_names(model.reader))
+    return Reasons(tuple(players.columns), found.values, found.errors, found.base, top, players, values)
 
 
 def check_top(top: Any) -> int:

@@ -12,7 +12,7 @@ from selfpaced.scoring.averaging import (
     staged_probabilities,
     timed,
 )
-from selfpaced.scoring.kinds import as_float32, scorer_of, scorers_of, without_library
+from selfpaced.scoring.kinds import as_float32, predicts_as, scorer_of, scorers_of, without_library
 from selfpaced.scoring.pipelines import code_table, encoder_of
 from selfpaced.scoring.scorer import (
     LARGEST_WHOLE,

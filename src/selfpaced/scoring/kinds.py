@@ -214,10 +214,14 @@ def scorers_of(models: Sequence[Any]) -> list[Scorer]:
 def _make(model: Any) -> Make | None:
     for kind in type(model).__mro__:
         make = SCORERS.get((kind.__module__.partition(".")[0], kind.__name__))
-        # A subclass with its own predict_proba is asked itself. `getattr` would not do: pipelines make methods anew.
-        if make is not None and getattr_static(type(model), PREDICTION) is getattr_static(kind, PREDICTION):
+        if make is not None and predicts_as(model, kind):
             return make
     return None
+
+
+def predicts_as(model: Any, kind: type) -> bool:
+    """Whether a model has the `predict_proba` of a class. `getattr` would not do: pipelines make methods anew."""
+    return getattr_static(type(model), PREDICTION) is getattr_static(kind, PREDICTION)
 
 
 def without_library(model: Any) -> Any:

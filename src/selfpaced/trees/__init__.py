@@ -13,5 +13,5 @@ from selfpaced.trees.libraries import (
     read_hist_gradient_boosting,
     read_xgboost,
 )
-from selfpaced.trees.shapley import TwoRowTrees
+from selfpaced.trees.shapley import Reach, TwoRowTrees
 from selfpaced.trees.tree import NO_CHILD, Link, TreeModel, Trees, UnsupportedTreesError, link_of
