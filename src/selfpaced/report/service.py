@@ -194,18 +194,21 @@ def _by_period(folds: Sequence[FoldResult], budget: Budget) -> html.Section:
     )
 
 
+OF_ALERTS: html.Columns = {
+    "Alerts": ("alerts", whole),
+    "Precision": ("precision", decimals),
+    "Recall": ("recall", decimals),
+    "Group precision": ("group_precision", decimals),
+    "Cost": ("cost", cost_text),
+    "Without": ("cost_without", cost_text),
+}
 COURSE_COLUMNS: html.Columns = {
     "Model": ("model", str),
     "Folds": ("n_folds", whole),
     "Mean AUCPRC": ("aucprc", decimals),
     "Rare rows expected": ("expected", lambda value: decimals(value, 1)),
     "Found": ("n_rare", whole),
-    "Alerts": ("alerts", whole),
-    "Precision": ("precision", percent),
-    "Recall": ("recall", percent),
-    "Group precision": ("group_precision", percent),
-    "Cost": ("cost", cost_text),
-    "Without alerts": ("cost_without", cost_text),
+    **OF_ALERTS,
 }
 
 
@@ -296,11 +299,6 @@ FOLD_COLUMNS: html.Columns = {
     "Expected": ("reached.expected", lambda value: decimals(value, 1)),
     "Found": ("n_rare", whole),
     "AUCPRC": ("reached.aucprc", decimals),
-    "Alerts": ("reached.alerts", whole),
-    "Precision": ("reached.precision", decimals),
-    "Recall": ("reached.recall", decimals),
-    "Group precision": ("reached.group_precision", decimals),
-    "Cost": ("reached.cost", cost_text),
-    "Without": ("reached.cost_without", cost_text),
+    **{name: (f"reached.{path}", write) for name, (path, write) in OF_ALERTS.items()},
     "Note": ("note", str),
 }
