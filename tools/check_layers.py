@@ -54,7 +54,7 @@ BUDGETS = {
     "scoring": (1210, 6),
     "serving": (1910, 11),
     "storage": (850, 4),
-    "tables": (5130, 21),
+    "tables": (5152, 21),
     "thresholds": (2180, 9),
     "trees": (1296, 6),
 }

@@ -8,8 +8,10 @@ import pytest
 
 from selfpaced.cli.goals import Judged, compared
 from selfpaced.persistence import load_model, read_card, save_model
+from selfpaced.tables import digest_of
+from selfpaced.tables.sources import open_reader
 from selfpaced.thresholds import parse_rule
-from tests.cli.commands import CSV, MODEL
+from tests.cli.commands import CSV, MODEL, train
 
 
 @pytest.fixture
@@ -35,18 +37,42 @@ def test_the_rows_of_a_training_are_recognised_in_another_file_and_order(run, tr
         (lambda rows: rows.assign(amount=rows["amount"].to_numpy()[::-1]), "values have moved from row to row"),
     ],
 )
-def test_other_rows_are_told_apart_with_code_1(run, trained, mixed, change, said):
+def test_other_rows_are_told_apart_with_code_4(run, trained, mixed, change, said):
     change(mixed).to_parquet("other.parquet")
     code, out, _ = run("verify", trained, "other.parquet")
-    assert code == 1
+    assert code == 4
     assert said in out
+
+
+def test_floats_of_32_bits_that_were_written_as_text_are_told_from_other_values(run, folder):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {"a": rng.random(300, dtype=np.float32), "b": rng.random(300), "is_fraud": np.arange(300) % 5 < 1}
+    )
+    rows.to_parquet("rows.parquet")
+    rows.to_csv("rows.csv", index=False)
+    assert run(*train("rows.parquet", "-q"))[0] == 0
+    code, said, _ = run("verify", MODEL, "rows.csv")
+    assert code == 4
+    assert "These columns have other values: 'a'." in said
+    assert "Their first seven digits are equal. If these are 32-bit floats: --types a=float32" in said
+    assert run("verify", MODEL, "rows.csv", "--types", "a=float32")[0] == 0
+
+
+def test_a_column_without_a_name_has_a_digest_of_its_own(folder):
+    rows = pd.DataFrame({"": [1.0, 2.0], "b": [3.0, 4.0]})
+    rows.to_parquet("rows.parquet")
+    rows.assign(**{"": [1.0, 5.0]}).to_parquet("other.parquet")
+    one, other = (digest_of(open_reader(name, {}, list), ["", "b"]) for name in ("rows.parquet", "other.parquet"))
+    assert (one.columns[""] == other.columns[""], one.columns["b"] == other.columns["b"]) == (False, True)
 
 
 def test_a_model_without_a_record_cannot_be_verified(run, trained):
     save_model(load_model(trained), "plain.skops")
     code, _, said = run("verify", "plain.skops", CSV)
     assert code == 2
-    assert "plain.skops has no record of its rows" in said
+    assert "plain.skops has no digest of its rows: it was saved from Python" in said
+    assert "data         not recorded: saved from Python, or by an earlier version" in run("inspect", "plain.skops")[1]
 
 
 def test_a_record_has_source_rows_command_and_author(run, csv):
@@ -106,6 +132,18 @@ def test_a_refit_keeps_the_history_of_promotions(run, trained):
     assert [one.replaced for one in promotions] == ids
 
 
+def test_a_refit_records_whether_the_new_model_had_to_be_better(run, trained, folder):
+    assert run("refit", trained, CSV, "-o", "plain.skops", "-q")[0] == 0
+    assert [one.if_better for one in read_card("plain.skops").record.promotions] == [False]
+    assert ", not required); 1 in all" in run("inspect", "plain.skops")[1]
+    assert run("inspect", "plain.skops", "--card", "card.md")[0] == 0
+    assert "| Had to be better |" in (folder / "card.md").read_text()
+    many = pd.read_csv(CSV).assign(is_fraud=lambda rows: rows["amount"].rank(pct=True).gt(0.9).astype(int))
+    many.to_csv("clear.csv", index=False)  # the old model knows nothing about these labels
+    assert run("refit", trained, "clear.csv", "-o", "better.skops", "--if-better", "-q")[0] == 0
+    assert [one.if_better for one in read_card("better.skops").record.promotions] == [True]
+
+
 @pytest.mark.parametrize(
     ("goal", "complaint"),
     [
@@ -135,6 +173,10 @@ def test_goals_equal_an_independent_computation():
     found = compared("recall@5/day", judged)
     assert (found.old, found.new) == pytest.approx(tuple(recalls))
     assert found.interval.low < found.gain < found.interval.high
+    # The same moments are other days in another time zone.
+    shifted = pd.Series(days.astype("datetime64[us]")).dt.tz_localize("Asia/Tokyo").dt.tz_convert("UTC")
+    utc = Judged(is_rare, old, new, parse_rule("cost=5"), None, shifted.dt.tz_localize(None).to_numpy(), "Asia/Tokyo")
+    assert compared("recall@5/day", utc) == found
     costs = compared("cost", judged)
     cheapest = min(5 * (~is_rare & (new >= at)).sum() + amounts[is_rare & (new < at)].sum() for at in [*new, 9])
     assert costs.new == pytest.approx(cheapest)

@@ -101,6 +101,14 @@ class TestDask:
         assert card.metrics["mean_score"] == pytest.approx(scores.mean())
         assert set(model.feature_names_in_) == set(NAMES)
 
+    def test_a_record_has_the_rows_but_no_digests_and_verify_says_why(self, trained, run, data, rows):
+        model, record = trained[0], read_card(trained[0]).record.data
+        assert (record.sources, record.n_rows, record.digest) == ((str(data),), len(rows), None)
+        assert set(record.columns) == {*NAMES, "is_fraud"}
+        code, _, err = run("verify", model, data)
+        assert (code, "has no digest of its rows: it was trained on a cluster" in err) == (2, True)
+        assert "digest       none, because rows on a cluster are not hashed" in run("inspect", model)[1]
+
     def test_each_round_is_a_line_with_what_it_cost(self, trained):
         lines = [line for line in trained[1].splitlines() if line.startswith("round")]
         assert [line.partition(":")[0] for line in lines] == [f"round {number} of 2" for number in range(3)]

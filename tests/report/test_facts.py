@@ -81,12 +81,12 @@ class TestThresholds:
         thresholds = report_of_scores(*scored, pos_label=True).facts.thresholds
         best = alerts_at_threshold(*scored, best_threshold(*scored))
         assert thresholds.alerts(thresholds.suggested) == best
-        assert not thresholds.is_given
+        assert thresholds.chosen is not None
 
     def test_a_given_one_is_suggested(self, scored):
         thresholds = report_of_scores(*scored, pos_label=True, threshold=0.12345).facts.thresholds
         assert thresholds.values[thresholds.suggested] == 0.12345
-        assert thresholds.is_given
+        assert thresholds.chosen is None
 
     def test_the_alerts_at_each_are_those_of_the_metrics(self, scored):
         thresholds = report_of_scores(*scored, pos_label=True, threshold=0.12345).facts.thresholds
@@ -115,7 +115,7 @@ class TestThresholds:
         assert thresholds.values[thresholds.suggested] == choice.threshold
         assert thresholds.alerts(thresholds.suggested) == choice.alerts
         assert thresholds.chosen.rule == rule
-        assert not thresholds.is_given
+        assert thresholds.chosen is not None
         for promise in thresholds.chosen.promises:
             assert (promise.value, promise.interval) == (choice.value(promise.name), choice.intervals[promise.name])
 

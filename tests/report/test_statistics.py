@@ -215,7 +215,7 @@ class TestRanking:
         facts = threshold_facts(counts, 0.75)
         assert facts.values[facts.suggested] == 0.75
         assert (facts.found[facts.suggested], facts.false_alarms[facts.suggested]) == (1, 1)
-        assert (facts.n_cases, facts.n_others, facts.is_given) == (2, 3, True)
+        assert (facts.n_cases, facts.n_others, facts.chosen) == (2, 3, None)
         assert (facts.cost_false_alarm, facts.cost_missed) == (1, 10)
 
     def test_two_rows_are_enough_for_thresholds(self):

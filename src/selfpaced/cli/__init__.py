@@ -55,7 +55,7 @@ OK, BUG, BAD_INPUT, ALARM, SIGNALLED = 0, 1, 2, 3, 128
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 for success, 2 for wrong use or wrong data, 1 for an unexpected error,
-    3 for an alarm of `monitor`, 130 after Ctrl-C, and 143 after SIGTERM."""
+    3 for an alarm of `monitor`, 4 for other rows in `verify`, 130 after Ctrl-C, and 143 after SIGTERM."""
     signals = StopSignals()
     try:
         with signals:

@@ -23,6 +23,7 @@ from selfpaced.cli.splitting import TrainingData, check_share
 from selfpaced.clusters import ON_A_CLUSTER, PartitionedTable, cluster_scores, hold_out, sample_rows, worker_model
 from selfpaced.clusters.dask import PARQUET, Piece, frame_of_pieces, import_dask, parquet_pieces
 from selfpaced.exceptions import TableError
+from selfpaced.persistence import DataRecord
 from selfpaced.predicting import score_columns
 from selfpaced.storage import located, private_folder, whole_file, write_whole
 from selfpaced.tables import Progress, SplitPlan, stack
@@ -56,7 +57,9 @@ def _training_data(cluster: OnDask | OnSpark, request: TrainRequest, progress: P
     assert table.schema is not None
     check_enough(table.labels(), request.target)
     train, test = hold_out(table, request.holdout, request.seed)
-    return ClusterData(train, test, TableFacts(table.labels(), table.schema, int(train.labels().counts.sum())))
+    n_train, n_rows = (int(some.labels().counts.sum()) for some in (train, table))
+    data = DataRecord((source,), n_rows, None, {name: None for name in frame.columns if name not in exclude})
+    return ClusterData(train, test, TableFacts(table.labels(), table.schema, n_train, data=data))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +29,7 @@ class Judged:
     rule: thresholds.Rule
     amounts: Floats | None = None  # what it costs to miss each row, if the rule needs it
     times: Moments | None = None
+    zone: str | None = None  # the time zone of their days
 
 
 @dataclass(frozen=True)
@@ -59,30 +59,26 @@ def check_goal(goal: str, rule: thresholds.Rule, has_times: bool) -> None:
 
 def compared(goal: str, judged: Judged) -> GoalReached:
     """Compare both models by a goal, on the same draws of the rows."""
+    is_rare, scores = judged.is_rare, {"old": judged.old, "new": judged.new}
     if goal == "aucprc":
-        areas = {name: aucprc(judged.is_rare, scores) for name, scores in _scores(judged).items()}
-        draws = resampled(judged.is_rare, _scores(judged))
+        areas = {name: aucprc(is_rare, own) for name, own in scores.items()}
+        draws = resampled(is_rare, scores)
         interval = thresholds.middle_of(draws["new"] - draws["old"])
         return GoalReached(goal, areas["old"], areas["new"], areas["new"] - areas["old"], interval)
     if goal == "cost":
-        costs = {name: row_costs(judged, scores) for name, scores in _scores(judged).items()}
-        old, new = float(costs["old"].sum()), float(costs["new"].sum())
-        saved = costs["old"] - costs["new"]
-        drawn = [float(counts @ saved) for counts in _draws(saved.size)]
-        return GoalReached(goal, old, new, old - new, thresholds.middle_of(drawn))
-    assert judged.times is not None
+        old, new = (row_costs(judged, own) for own in scores.values())
+        drawn = [float(counts @ (old - new)) for counts in _draws(old.size)]
+        return GoalReached(
+            goal, float(old.sum()), float(new.sum()), float((old - new).sum()), thresholds.middle_of(drawn)
+        )
     budget = RECALL.fullmatch(goal)
     assert budget is not None
-    periods = periods_of(judged.times, budget.group(2))
-    found = {
-        name: recalled(judged.is_rare, scores, periods, int(budget.group(1)))
-        for name, scores in _scores(judged).items()
-    }
-    n_rare = int(judged.is_rare.sum())
-    more = found["new"].astype(np.float64) - found["old"]
-    drawn = [float(counts @ more / rare) for counts in _draws(more.size) if (rare := counts @ judged.is_rare)]
-    old, new = (int(found[name].sum()) / n_rare for name in ("old", "new"))
-    return GoalReached(goal, old, new, new - old, thresholds.middle_of(drawn))
+    assert judged.times is not None
+    periods = periods_of(judged.times, budget.group(2), judged.zone)
+    old, new = (recalled(is_rare, own, periods, int(budget.group(1))).astype(np.float64) for own in scores.values())
+    drawn = [float(counts @ (new - old) / rare) for counts in _draws(old.size) if (rare := counts @ is_rare)]
+    shares = [float(found.sum() / is_rare.sum()) for found in (old, new)]
+    return GoalReached(goal, shares[0], shares[1], shares[1] - shares[0], thresholds.middle_of(drawn))
 
 
 def recalled(is_rare: Mask, scores: Floats, periods: NDArray[Any], n_alerts: int) -> Mask:
@@ -109,10 +105,6 @@ def row_costs(judged: Judged, scores: Floats) -> Floats:
     without = np.where(is_rare, missed, costs.left_alone)
     found: Floats = np.where(scores >= choice.threshold, np.where(is_rare, costs.hit, costs.false_alarm), without)
     return found
-
-
-def _scores(judged: Judged) -> Mapping[str, Floats]:
-    return {"old": judged.old, "new": judged.new}
 
 
 def _draws(n_rows: int) -> Any:

@@ -3,7 +3,7 @@
 import math
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -79,6 +79,7 @@ class OpenedSource:
     facts: TableFacts
     entities: Sequence[str] = ()  # columns that are called like groups of rows, such as cards, if no group was named
     like_entities: Sequence[str] = ()  # features that may be such groups, by their values
+    sample: Mapping[int, str] = field(default_factory=dict)  # the hashes of some rows for the record, by their numbers
 
 
 def open_source(
@@ -101,7 +102,7 @@ def open_source(
     if in_memory:
         pa.default_memory_pool().release_unused()  # what the conversion of text files took
         reader = reader.loaded(list(fields))
-    record = _record(request, reader, list(fields)) if for_record else None
+    record, sample = _record(request, reader, list(fields)) if for_record else (None, {})
     history = None
     if request.history is not None:
         others = _candidates(replace(request, columns=None), list(fields), exclude)
@@ -109,7 +110,9 @@ def open_source(
         fields |= dict.fromkeys(history.feature_names, pa.float32())
         exclude = [*exclude, *HistoryRequest(history.entities).columns]
     if request.drop_unlabelled:
-        reader = reader.part(labelled_rows(reader, request.target))
+        labelled = labelled_rows(reader, request.target)
+        reader, places = reader.part(labelled), np.cumsum(labelled) - 1
+        sample = {int(places[number]): hash for number, hash in sample.items() if labelled[number]}
     labels, profiles, times = _seen(reader, request.target, _candidates(request, list(fields), exclude))
     described = list(profiles.values())
     dropped = {} if request.columns is not None else dropped_columns(described)
@@ -129,11 +132,12 @@ def open_source(
     known = (labels, schema, n_rows, roles.pos_label, in_memory, dropped, n_all - n_rows)
     facts = TableFacts(*known, cautions=times, history=history, data=record)
     may_be = like_entities(described, n_rows) if in_memory and roles.group_column is None else []
-    return OpenedSource(table, facts, named, [name for name in may_be if name in features and name not in named])
+    alike = [name for name in may_be if name in features and name not in named]
+    return OpenedSource(table, facts, named, alike, sample)
 
 
-def _record(request: TrainRequest, reader: Reader, names: Sequence[str]) -> DataRecord:
-    """The record of the rows as they are in the source, with those that are held out or have no label."""
+def _record(request: TrainRequest, reader: Reader, names: Sequence[str]) -> tuple[DataRecord, Mapping[int, str]]:
+    """The record of all rows of the source, with those that are held out or have no label, and some of the rows."""
     data, digest = data_of(request.source), tables.digest_of(reader, names)
     ends: tuple[str | None, str | None] = (None, None)
     if request.time_column is not None:
@@ -141,7 +145,8 @@ def _record(request: TrainRequest, reader: Reader, names: Sequence[str]) -> Data
         ends = str(moments.min()), str(moments.max())
     connection = data.reading.get("connection")
     sources = (*(() if connection is None else (shown(str(connection)),)), str(data))
-    return DataRecord(sources, digest.n_rows, digest.rows, digest.columns, request.time_column, *ends)
+    known = (sources, digest.n_rows, digest.rows, digest.columns, request.time_column)
+    return DataRecord(*known, *ends), digest.sample
 
 
 def _with_history(

@@ -338,7 +338,7 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
             "--time-column COL": "the column of times, for figures over time",
             **UNIT,
             "--decide RULE": "compare the threshold with decisions row by row, such as 'p*amount>5'",
-            "--rule RULE": RULE,
+            "--rule RULE": f"{RULE} (default: the model's own threshold)",
             **AMOUNT,
             **BY,
             "-o --output FILE=report.html": "the page, or its figures if it ends in .json (default: %(default)s)",

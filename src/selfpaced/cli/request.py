@@ -183,43 +183,21 @@ class TrainRequest:
         check_time_limit(self.time_limit)
         check_times_of(rule_of(self.rule, self.cost_column), self.time_column)
         self.check_times()
+        limit = None if self.time_limit is None else f"{self.time_limit:g}"
+        prior = "prior" if self.calibration == "prior" else None
+        refused = {"--members": self.members, "--bins": self.bins, "--calibration": prior}
+        why = "is for one kind of members, but --base auto has several. Name one kind, such as --base lightgbm, or"
         if is_single(self.base):
-            self._check_single()
-            return
-        if self.base != AUTO:
-            if self.time_limit is not None:
-                raise TableError(
-                    f"--time-limit {self.time_limit:g} needs --base auto, which chooses recipes by the time; got "
-                    f"--base {self.base}. Omit one of the two."
-                )
-            return
-        prior = "prior" if self.calibration == "prior" else None
-        for name, value in (("--members", self.members), ("--bins", self.bins), ("--calibration", prior)):
+            refused |= {"--time-limit": limit, "--checkpoint": self.checkpoint, "--engine": self.engine}
+            refused |= {"--out-of-core": "" if self.out_of_core else None}
+            why = f"is for ensembles, but --base {self.base} is one model that is trained on all rows in memory. Name "
+            why += "a kind of members, such as --base lightgbm, or"
+        elif self.base != AUTO:
+            refused = {"--time-limit": limit}
+            why = f"needs --base auto, which chooses recipes by the time; got --base {self.base}. Name it, or"
+        for name, value in refused.items():
             if value is not None:
-                raise TableError(
-                    f"{name} {value} is for one kind of members, but --base auto has several. Omit {name}, or name one "
-                    "kind, such as --base lightgbm."
-                )
-
-    def _check_single(self) -> None:
-        """Refuse the options of ensembles for one model of all rows."""
-        prior = "prior" if self.calibration == "prior" else None
-        out_of_core = "" if self.out_of_core else None
-        for name, value in (
-            ("--members", self.members),
-            ("--bins", self.bins),
-            ("--time-limit", self.time_limit),
-            ("--calibration", prior),
-            ("--checkpoint", self.checkpoint),
-            ("--out-of-core", out_of_core),
-            ("--engine", self.engine),
-        ):
-            if value is not None:
-                given = f"{name} {value}".strip()
-                raise TableError(
-                    f"{given} is for ensembles, but --base {self.base} is one model that is trained on all rows in "
-                    f"memory. Omit {name}, or name a kind of members, such as --base lightgbm."
-                )
+                raise TableError(f"{f'{name} {value}'.strip()} {why} omit {name}.")
 
     def check_times(self) -> None:
         if self.history is not None and self.time_column is None:

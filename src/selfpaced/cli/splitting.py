@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 
 from selfpaced.cli.columns import Caution, Floats, Mask, repeating, rows_are_alike
 from selfpaced.cli.opening import OpenedSource, TableFacts, first_held_out
-from selfpaced.cli.request import TrainRequest, times_in
+from selfpaced.cli.request import Data, TrainRequest, times_in
 from selfpaced.exceptions import TableError
+from selfpaced.persistence import DataRecord
 from selfpaced.pools import HOLDOUT_ROUND, LARGEST_KEY, row_keys
 from selfpaced.predicting import rare_rows, scores_of
-from selfpaced.tables import Column, Labels, Moments, Roles, Schema, column_groups, span_in
-from selfpaced.tables.files import StreamedTable
-from selfpaced.tables.sources import open_like
-from selfpaced.thresholds import Rule, refuse_training_rows
+from selfpaced.tables import Column, Labels, Moments, Roles, Schema, column_groups, share_known, span_in
+from selfpaced.tables.files import Needed, StreamedTable
+from selfpaced.tables.sources import open_like, reader_like
+from selfpaced.thresholds import Rule
+
+# A guarantee on a larger share of rows of the training than these is refused, or given with a warning.
+MOST_KNOWN, FEW_KNOWN = 0.25, 0.02
 
 
 def held_out_at_random(labels: Labels, share: float, seed: int) -> Mask:
@@ -220,8 +224,17 @@ def split_for(request: TrainRequest, source: OpenedSource) -> TrainingData:
         may_be = [name for name in source.like_entities if name not in times]
         alike = [name for name in may_be if rows_are_alike(table, name, request.seed)]
         cautions += repeating(table, [*source.entities, *alike], train, held_out)
-    facts = replace(facts, n_train=int(train.sum()), not_used=not_used, cautions=cautions)
+    data = _with_trained(source, train)
+    facts = replace(facts, n_train=int(train.sum()), not_used=not_used, cautions=cautions, data=data)
     return TrainingData(*(table.divided(train, held_out) if facts.in_memory else parts), facts)
+
+
+def _with_trained(source: OpenedSource, train: Mask) -> DataRecord | None:
+    """The record of the rows, with the hashes of some that are trained on, and how many others are equal to them."""
+    sides = [{hash for number, hash in source.sample.items() if train[number] == side} for side in (True, False)]
+    repeated = len(sides[0] & sides[1]) / max(len(sides[1]), 1)
+    data = source.facts.data
+    return data and replace(data, trained=tuple(sorted(sides[0])), repeated=repeated)
 
 
 def rows_to_train_on(request: TrainRequest, table: StreamedTable) -> Mask:
@@ -242,14 +255,25 @@ def trained_rows(table: StreamedTable, target: str, training: Mapping[str, Any])
         return None
 
 
-def check_guarantee(rule: Rule, model: Any, table: StreamedTable, is_rare: Mask, training: Mapping[str, Any]) -> None:
-    """Refuse a guarantee on the rows that the model was trained on, or on the table that they are a part of."""
-    if rule.is_guarantee:
-        trained_on = model.trained_on_
-        trained = trained_on.class_counts[trained_on.score_column], sum(trained_on.class_counts)
-        rows = trained_rows(table, str(table.roles.target), training)
-        parts = [is_rare] if rows is None else [is_rare, is_rare[rows]]
-        refuse_training_rows(rule, trained, *((int(some.sum()), some.size) for some in parts))
+def check_guarantee(rule: Rule, table: StreamedTable, source: Data, data: DataRecord | None) -> list[str]:
+    """Refuse a guarantee on rows that the model was trained on, by its record. Warn if there may be such rows."""
+    if not rule.is_guarantee:
+        return []
+    needs = f"{str(rule)!r} is a guarantee, which needs rows that the model was not trained on"
+    if data is None or not data.trained:
+        return [f"{needs}. The model has no record of its rows, so this was not checked."]
+    columns, reader = list(data.columns), table.reader
+    if not {*columns} <= {*reader.column_names}:
+        reader = reader_like(source.source, table.schema, Needed(columns), source.reading)
+    missing = [name for name in columns if name not in reader.column_names]
+    if missing:
+        return [f"{needs}. This was not checked, because the column {missing[0]!r} of the training is missing here."]
+    known, n_found = share_known(reader, columns, data.n_rows, data.trained)
+    usual = data.repeated + 3 * np.sqrt(data.repeated * (1 - data.repeated) / max(n_found, 1))  # of other rows
+    said = f"{needs}, but about {known:.0%} of these rows are rows of the training"
+    if known - usual > MOST_KNOWN:
+        raise TableError(f"{said}. Give other rows.")
+    return [f"{said}, so it may promise too much."] if known - usual > FEW_KNOWN else []
 
 
 def check_share(share: float) -> None:
@@ -298,7 +322,8 @@ def _with_file(request: TrainRequest, source: OpenedSource) -> TrainingData:
         raise TableError("--delay is for rows that --time-column holds out. Omit it with --valid.")
     table = source.table
     test = open_like(request.valid, table.schema, replace(table.roles, time_column=None, keep=()))
-    facts = replace(source.facts, cautions=list(later_dates(table, test)))
+    data = _with_trained(source, np.ones(source.facts.n_rows, dtype=bool))
+    facts = replace(source.facts, cautions=list(later_dates(table, test)), data=data)
     if request.group is not None:
         seen = np.unique(np.concatenate([hashes for hashes, _ in groups_of(table, request.group)]))
         is_new = np.concatenate([~np.isin(hashes, seen) for hashes, _ in groups_of(test, request.group)])

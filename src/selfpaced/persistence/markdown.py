@@ -30,10 +30,11 @@ def card_as_markdown(card: ModelCard, id: str, evaluation: Mapping[str, Any] | N
     record = card.record or TrainingRecord(None)
     parts = [
         f"# Model card: {id}",
-        "The headings follow Annex IV of Regulation (EU) 2024/1689 (the EU AI Act) and SR 11-7, the guidance on model "
-        "risk management of the Federal Reserve. Figures and facts are from the "
-        "model file. The card does not make a system compliant: whatever begins with **To fill in** is not known to "
-        "the file.",
+        "The headings name the points of Annex IV of Regulation (EU) 2024/1689 (the EU AI Act) and the parts of SR "
+        "11-7, the guidance on model risk management of the Federal Reserve (2011). SR 26-2 replaced it in April 2026; "
+        "its parts are development and use, validation and monitoring, governance and controls. Figures and facts are "
+        "from the model file. The card does not make a system compliant: whatever begins with **To fill in** is not "
+        "known to the file.",
         *_general(card, record, id),
         *_development(card, record),
         *_performance(card, evaluation),
@@ -44,7 +45,7 @@ def card_as_markdown(card: ModelCard, id: str, evaluation: Mapping[str, Any] | N
 
 
 def _general(card: ModelCard, record: TrainingRecord, id: str) -> Iterable[str]:
-    yield "## 1. General description and intended use (Annex IV 1; SR 11-7: model development, implementation and use)"
+    yield "## 1. General description and intended use (Annex IV 1; SR 11-7: development, implementation and use)"
     rare = card.pos_label if card.pos_label is not None else card.minority_class
     yield _table(
         ["", ""],
@@ -58,11 +59,14 @@ def _general(card: ModelCard, record: TrainingRecord, id: str) -> Iterable[str]:
         ],
     )
     yield asked("What is the intended purpose, who uses the scores, and which decisions follow from an alert?")
-    yield asked("For which uses is the model not meant?")
+    yield asked("For which uses is the model not meant? Which instructions do its users have?")
+    yield asked(
+        "How is the model delivered (file, service), on which hardware does it run, and what does it work with?"
+    )
 
 
 def _development(card: ModelCard, record: TrainingRecord) -> Iterable[str]:
-    yield "## 2. Elements and development (Annex IV 2; SR 11-7: model development)"
+    yield "## 2. Elements and development (Annex IV 2; SR 11-7: development, implementation and use)"
     counts = ", ".join(f"{n:,} of {label}" for label, n in zip(card.classes, card.class_counts, strict=True))
     parameters = ", ".join(f"{name}={value}" for name, value in card.parameters.items())
     yield _table(
@@ -76,7 +80,8 @@ def _development(card: ModelCard, record: TrainingRecord) -> Iterable[str]:
             ["Versions", ", ".join(f"{name} {version}" for name, version in card.versions.items())],
         ],
     )
-    yield "### Data"
+    yield asked("Why this kind of model, with which assumptions, and what protects it against attacks (2(h))?")
+    yield "### Data (Annex IV 2(d))"
     data = record.data
     names = card.feature_names
     features = f"{card.n_features} without names" if names is None else _some(names)
@@ -100,7 +105,7 @@ def _development(card: ModelCard, record: TrainingRecord) -> Iterable[str]:
 
 
 def _performance(card: ModelCard, evaluation: Mapping[str, Any] | None) -> Iterable[str]:
-    yield "## 3. Performance metrics and validation (Annex IV 2(g) and 4; SR 11-7: model validation, outcomes analysis)"
+    yield "## 3. Validation and performance (Annex IV 2(g), 3 and 4; SR 11-7: validation, outcomes analysis)"
     known = card.metrics
     if known.get("aucprc") is None:
         yield asked("How good is the model on rows that it was not trained on?")
@@ -110,7 +115,7 @@ def _performance(card: ModelCard, evaluation: Mapping[str, Any] | None) -> Itera
     if evaluation is not None:
         yield "### On other rows"
         yield _table(["Figure", "Value", "90% interval"], _figures(evaluation))
-    yield "### By group"
+    yield "### By group (Annex IV 3)"
     groups = (evaluation or {}).get("by_group")
     if groups is None:
         yield asked("Are the figures the same for all groups that matter? `selfpaced evaluate --by COLUMN` shows them.")
@@ -134,7 +139,7 @@ def _performance(card: ModelCard, evaluation: Mapping[str, Any] | None) -> Itera
 
 
 def _control(card: ModelCard) -> Iterable[str]:
-    yield "## 4. Limits, monitoring and control (Annex IV 3, 5 and 9; SR 11-7: ongoing monitoring, governance)"
+    yield "## 4. Limits, oversight and monitoring (Annex IV 2(e), 3, 5 and 9; SR 11-7: validation, ongoing monitoring)"
     warned = [str(one) for one in card.metrics.get("warnings") or ()]
     warned += [
         f"{name} nearly determines the target alone ({figure:.3g})" for name, figure in _pairs(card, "suspicious")
@@ -156,16 +161,15 @@ def _control(card: ModelCard) -> Iterable[str]:
 
 
 def _changes(card: ModelCard, record: TrainingRecord, id: str) -> Iterable[str]:
-    yield "## 5. Changes and versions (Annex IV 6; SR 11-7: model inventory)"
+    yield "## 5. Changes and approval (Annex IV 6, 7 and 8; SR 11-7: governance, policies and controls)"
     if not record.promotions:
         yield "The file names no model that this one replaced."
     else:
         after = [*(one.replaced for one in record.promotions[1:]), id]
         rows = [_promotion(one, new) for one, new in zip(record.promotions, after, strict=True)]
-        yield _table(
-            ["Replaced", "Written", "By", "Goal", "Before", "After", "90% interval of the difference", "Rows"], rows
-        )
-    yield asked("Which standards were applied, and where is the declaration of conformity (Annex IV 7 and 8)?")
+        names = ["Replaced", "Written", "By", "Goal", "Before", "After", "90% interval of the difference", "Rows"]
+        yield _table([*names, "Had to be better"], rows)
+    yield asked("Which standards were applied (7), and where is the declaration of conformity (8)?")
     yield asked("Who approved the model for use, and when?")
 
 
@@ -180,6 +184,7 @@ def _promotion(one: Promotion, new: str) -> list[str]:
         f"{one.new:.4g}",
         interval,
         f"{one.n_rows:,}",
+        "yes" if one.if_better else "no",
     ]
 
 

@@ -16,20 +16,25 @@ def model_id(content: bytes) -> str:
 
 @dataclass(frozen=True)
 class DataRecord:
-    """The rows that a model was trained on and judged by. The digests are those of `selfpaced verify`."""
+    """The rows that a model was trained on and judged by. The digests are those of `selfpaced verify`.
+
+    A training on a cluster has no digests.
+    """
 
     sources: tuple[str, ...]
     n_rows: int
-    digest: str
-    columns: Mapping[str, str]  # the digest of each column
+    digest: str | None
+    columns: Mapping[str, str | None]  # the digest of each column
     time_column: str | None = None
     first: str | None = None  # the first and the last time
     last: str | None = None
+    trained: tuple[str, ...] = ()  # the hashes of some of the rows that were trained on
+    repeated: float = 0.0  # the share of other rows of the source that are equal to rows that were trained on
 
 
 @dataclass(frozen=True)
 class Promotion:
-    """A model that was replaced by a better one, and the figures of both on the same rows."""
+    """A model that was replaced, and the figures of both on the same rows."""
 
     replaced: str  # its id
     replaced_created_at: str
@@ -39,6 +44,7 @@ class Promotion:
     low: float  # the paired 90% interval of the difference
     high: float
     n_rows: int
+    if_better: bool = True  # whether the new model had to be better to be written
 
 
 @dataclass(frozen=True)

@@ -165,10 +165,11 @@ def _basis(facts: Facts) -> list[str]:
     """The rows and the threshold that the headline is about, in sentences."""
     thresholds, model = facts.thresholds, facts.model
     value, chosen = threshold_text(thresholds.values[thresholds.suggested]), thresholds.chosen
+    given = "given" if thresholds.chosen_by is None else f"that {thresholds.chosen_by} chose in training"
     said = [
         f"Judged on {plural(facts.n_rows, 'row')} with {plural(facts.n_cases, 'rare row')} "
         f"({percent(facts.n_cases / facts.n_rows)}), with an alert for every score of at least {value}",
-        ", the threshold given." if chosen is None else f". That threshold {_origin(chosen, facts.n_rows)}",
+        f", the threshold {given}." if chosen is None else f". That threshold {_origin(chosen, facts.n_rows)}",
     ]
     if model is not None and model.training_rows:
         said.append(f" Trained on {plural(sum(model.training_rows.values()), 'row')}.")

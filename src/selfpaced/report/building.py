@@ -173,6 +173,7 @@ def report_of_scores(
     choice: ThresholdChoice | None = None,
     sweep: Sweep | None = None,
     zones: ZoneLimits | None = None,
+    chosen_by: Rule | None = None,
     **options: Unpack[ReportOptions],
 ) -> Report:
     """Report from labels and scores, for rows that do not fit into memory.
@@ -207,6 +208,8 @@ def report_of_scores(
         The alerts at every threshold of these rows, `selfpaced.thresholds.sweep_of`, if they have been counted.
     zones : ZoneLimits, default=None
         Zones that were chosen on other rows, to show their figures on these.
+    chosen_by : Rule, default=None
+        The rule that chose a threshold which is given as a number, in training.
 
     Returns
     -------
@@ -239,16 +242,15 @@ def report_of_scores(
     times, zone = options.get("times"), options.get("timezone")
     known, counts = None if model is None else about.trained_on(model), sweep
     if isinstance(wanted, Rule) and known is not None:
-        trained = known.class_counts[known.score_column], sum(known.class_counts)
-        refuse_training_rows(wanted, trained, (int(is_case.sum()), is_case.size))
+        refuse_training_rows(wanted, known, is_case)
     if counts is None:
         periods = None
         if isinstance(wanted, Rule) and period_of(wanted) is not None:
             periods = periods_for(wanted, times, is_case.size, zone)
         counts = sweep_of(is_case, values, None if amounts is None else amounts_of(amounts, is_case), periods)
     suggested = choice_from(counts, wanted) if isinstance(wanted, Rule) else wanted
-    thresholds = threshold_facts(counts, suggested, costs)
-    rule = None if isinstance(suggested, float) else suggested.rule
+    thresholds = threshold_facts(counts, suggested, costs, chosen_by)
+    rule = chosen_by if isinstance(suggested, float) else suggested.rule
     limits = zones if isinstance(suggested, float) else suggested.zones or zones
     rows, names = _checked_sample(sample, sample_rows, is_case.size), _checked_ids(options.get("ids"), is_case.size)
     importances = None

@@ -105,8 +105,7 @@ def group_facts(
         for one, n_rows, n_cases, n_alerts, found, total in zip(names, *sums, strict=True)
         if n_rows
     )
-    large = [one for one in groups if one.n_rows >= FEWEST_ROWS]
-    return GroupedFacts(name, threshold, groups, tuple(_differences(large)), n_small)
+    return GroupedFacts(name, threshold, groups, tuple(_differences(groups)), n_small)
 
 
 def _figures(name: str, n_rows: int, n_cases: int, n_alerts: int, found: int, total: float) -> GroupFacts:
@@ -128,7 +127,7 @@ def _figures(name: str, n_rows: int, n_cases: int, n_alerts: int, found: int, to
 
 def _differences(groups: Sequence[GroupFacts]) -> Iterator[Difference]:
     for figure in ("precision", "recall", "false_alarm_rate"):
-        known = {one.name: one.parts[figure] for one in groups if one.parts[figure][1]}
+        known = {one.name: one.parts[figure] for one in groups if one.n_rows >= FEWEST_ROWS and one.parts[figure][1]}
         pairs = len(list(combinations(known, 2)))
         if not pairs:
             continue

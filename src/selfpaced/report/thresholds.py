@@ -97,10 +97,10 @@ class Thresholds:
     n_cases: int
     n_others: int
     suggested: int  # the position of the threshold that the headline describes
-    is_given: bool  # rather than chosen on these rows
     cost_false_alarm: float  # the first costs in the explorer
     cost_missed: float
-    chosen: Chosen | None = None
+    chosen: Chosen | None = None  # None if the threshold was given, rather than chosen on these rows
+    chosen_by: str | None = None  # the rule that chose a given threshold on other rows, if it is known
 
     def alerts(self, place: int) -> Alerts:
         found, false_alarms = self.found[place], self.false_alarms[place]
@@ -164,7 +164,9 @@ def rule_for(threshold: float | str | Rule | None, costs: Any, by_amount: bool) 
     return rules.with_costs(rule, costs if isinstance(rule, LowestCost) else None, by_amount)
 
 
-def threshold_facts(sweep: Sweep, choice: ThresholdChoice | float, costs: Any = None) -> Thresholds:
+def threshold_facts(
+    sweep: Sweep, choice: ThresholdChoice | float, costs: Any = None, chosen_by: Rule | None = None
+) -> Thresholds:
     """A few hundred thresholds, among them the one that is suggested: given, or chosen."""
     wanted = choice if isinstance(choice, float) else choice.threshold
     if not np.isfinite(wanted):
@@ -181,10 +183,10 @@ def threshold_facts(sweep: Sweep, choice: ThresholdChoice | float, costs: Any = 
         n_cases=sweep.n_positives,
         n_others=sweep.n_negatives,
         suggested=values.index(wanted),
-        is_given=isinstance(choice, float),
         cost_false_alarm=false_alarm,
         cost_missed=missed,
         chosen=None if isinstance(choice, float) else Chosen.of(choice),
+        chosen_by=None if chosen_by is None else str(chosen_by),
     )
 
 
@@ -244,7 +246,7 @@ def explorer(thresholds: Thresholds, ranking: RankingFacts, rare_rows: str) -> h
     """The section with the slider. Its elements are in explorer.html; the script replaces their texts."""
     every = [explorer_texts(thresholds.alerts(place), value) for place, value in enumerate(thresholds.values)]
     alerts, chosen, texts = thresholds.suggested_alerts, thresholds.chosen, every[thresholds.suggested]
-    rule = "Given" if chosen is None else chosen.rule
+    rule = thresholds.chosen_by or "Given" if chosen is None else chosen.rule
     presets = {"suggested": "Best F1"} if rule == "f1" else {"suggested": rule, "f1": "Best F1"}
     presets["cost"] = "Lowest cost"
     by_amount = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import pa, pc
+from selfpaced.pools import row_keys
 from selfpaced.tables.schema import are_numbers, plain, unified_fields
 from selfpaced.tables.times import are_dates
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 Hashes = NDArray[np.uint64]
 MISSING = 0x9AE16A3B2F90404F
-LANES = (0x0, 0xC3A5C85C97CB3127)  # two sums of 64 bits each, of differently mixed hashes
+SAMPLED = 500  # rows of a source that are known one by one
+LANES = 2  # sums of 64 bits each, of keys that are made of the hashes in two ways
 
 
 @dataclass(frozen=True)
@@ -28,59 +30,78 @@ class RowsDigest:
 
     Numbers and booleans are taken as 64-bit floats, dates as microseconds since 1970, strings as their characters. So
     rows in a CSV file have the digests of the same rows in a Parquet file if their columns are read as these types.
+    32-bit floats that were written as text have the same digest of rows, but not the same digests of columns.
     """
 
     n_rows: int
-    rows: str  # of whole rows: it changes if values move to another row
-    columns: Mapping[str, str]  # of each column: they show which ones differ
+    rows: str  # of whole rows, with numbers as 32-bit floats: it changes if values move to another row
+    columns: Mapping[str, str]  # of each column, with all digits: they show which ones differ
+    sample: Mapping[int, str]  # the hashes of about `SAMPLED` rows, those with the smallest ones, by their numbers
 
 
 def digest_of(reader: Reader, columns: Sequence[str]) -> RowsDigest:
     """The digests of some columns, in one pass."""
+    sums, sample = [[0] * LANES for _ in range(1 + len(columns))], dict[int, str]()
+    n_rows, limit = 0, _limit(reader.n_rows or 0)
+    for by_column, whole in _hashed(reader, columns):
+        for total, hashes in zip(sums, (whole, *by_column), strict=True):
+            _add(total, hashes)
+        small = np.flatnonzero(whole <= limit)
+        sample |= dict(zip((n_rows + small).tolist(), map(_text, whole[small].tolist()), strict=True))
+        n_rows += whole.size
+    of_rows, *of_columns = ("".join(map(_text, total)) for total in sums)
+    return RowsDigest(n_rows, of_rows, dict(zip(sorted(columns), of_columns, strict=True)), sample)
+
+
+def share_known(reader: Reader, columns: Sequence[str], n_rows: int, known: Collection[str]) -> tuple[float, int]:
+    """The share of some rows that are equal to known ones, by a sample of so many rows, and how many rows it has."""
+    limit, found = _limit(n_rows), set[str]()
+    for _, whole in _hashed(reader, columns):
+        found |= {*map(_text, np.unique(whole[whole <= limit]).tolist())}
+    return len(found.intersection(known)) / max(len(found), 1), len(found)
+
+
+def _text(hash: int) -> str:
+    return f"{hash:016x}"
+
+
+def _limit(n_rows: int) -> np.uint64:
+    """The largest hash of a row in the sample of so many rows."""
+    return np.uint64(min(SAMPLED * 2**64 // max(n_rows, 1), 2**64 - 1))
+
+
+def _hashed(reader: Reader, columns: Sequence[str]) -> Iterator[tuple[list[Hashes], Hashes]]:
+    """The hashes of each batch of rows: of its columns in the order of their names, and of whole rows."""
     others = {name for file in reader.files for name in file.schema.names} - set(columns)
-    fields = unified_fields(reader.files, sorted(others))
-    names = sorted(columns)
-    sums = {name: [0] * len(LANES) for name in ("", *names)}
-    n_rows = 0
-    for _, batch in reader.read(names):
-        n_rows += batch.num_rows
-        whole = np.zeros(batch.num_rows, dtype=np.uint64)
-        for name in names:
-            hashes = _hashes(plain(batch.column(name)).cast(_plain_type(fields[name]), safe=False))
-            _add(sums[name], hashes)
-            whole = _mixed(whole ^ _mixed(hashes ^ np.uint64(_text_hash(name))))
-        _add(sums[""], whole)
-    texts = {name: "".join(f"{one:016x}" for one in some) for name, some in sums.items()}
-    return RowsDigest(n_rows, texts.pop(""), texts)
-
-
-def _plain_type(kind: Any) -> Any:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    kinds = unified_fields(reader.files, sorted(others))
+    kinds = {name: one.value_type if pa.types.is_dictionary(one) else one for name, one in kinds.items()}
+    for _, batch in reader.read(sorted(columns)):
+        by_column, whole = [], np.zeros(batch.num_rows, dtype=np.uint64)
+        for name in sorted(columns):
+            exact, rounded = _hashes(plain(batch.column(name)).cast(kinds[name], safe=False))
+            by_column.append(exact)
+            whole = row_keys(whole ^ row_keys(rounded ^ np.uint64(_text_hash(name)), 0, 0), 0, 0)
+        yield by_column, whole
 
 
 def _add(sums: list[int], hashes: Hashes) -> None:
-    for place, lane in enumerate(LANES):
-        total = int(_mixed(hashes ^ np.uint64(lane)).sum(dtype=np.uint64))
-        sums[place] = (sums[place] + total) % 2**64
+    for lane in range(LANES):
+        sums[lane] = (sums[lane] + int(row_keys(hashes, lane, 0).sum(dtype=np.uint64))) % 2**64
 
 
-def _mixed(values: Hashes) -> Hashes:
-    """Whole numbers mixed so that their sums do not cancel out (the steps of splitmix64)."""
-    with np.errstate(over="ignore"):
-        values = values + np.uint64(0x9E3779B97F4A7C15)
-        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed: Hashes = values ^ (values >> np.uint64(31))
-    return mixed
+def _hashes(column: Any) -> tuple[Hashes, Hashes]:
+    """A whole number for each value of an Arrow array: the same for equal values, and one for missing values.
 
-
-def _hashes(column: Any) -> Hashes:
-    """A whole number for each value of an Arrow array: the same for equal values, and one for missing values."""
+    The second one is the same for numbers that are equal as 32-bit floats.
+    """
     missing = np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), dtype=bool)
     if are_numbers(column.type):
         numbers = column.cast(pa.float64(), safe=False).fill_null(0).to_numpy(zero_copy_only=False)
-        hashes = (numbers + 0.0).view(np.uint64).copy()  # -0.0 is 0.0
-    elif are_dates(column.type):
+        with np.errstate(over="ignore"):
+            both = numbers + 0.0, numbers.astype(np.float32).astype(np.float64) + 0.0  # -0.0 is 0.0
+        exact, rounded = (np.where(missing, np.uint64(MISSING), one.view(np.uint64)) for one in both)
+        return exact, rounded
+    if are_dates(column.type):
         moments = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).fill_null(0)
         hashes = moments.to_numpy(zero_copy_only=False).view(np.uint64) ^ np.uint64(_text_hash("date"))
     else:
@@ -89,7 +110,7 @@ def _hashes(column: Any) -> Hashes:
         hashes = known[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)]
     hashes = np.asarray(hashes, dtype=np.uint64)
     hashes[missing] = MISSING
-    return hashes
+    return hashes, hashes
 
 
 def _is_flat(kind: Any) -> bool:

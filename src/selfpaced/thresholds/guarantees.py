@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 
 from selfpaced.metrics import Alerts, Number
+from selfpaced.model import TrainedOn
 from selfpaced.thresholds.rules import Rule, check_share, rounded_down
 
 # A walk down the thresholds begins at the fewest alerts that can give the guarantee, others at so many times as many.
@@ -21,15 +22,16 @@ STARTS = {1: 1 / 2, 3: 1 / 6, 9: 1 / 6, 27: 1 / 6}
 MOST_TIMES, MOST_TRIED = 1000, 500
 
 
-def refuse_training_rows(rule: Rule, trained: tuple[int, int], *given: tuple[int, int]) -> None:
+def refuse_training_rows(rule: Rule, trained_on: TrainedOn, is_rare: NDArray[np.bool_]) -> None:
     """Refuse a guarantee on the rows that a model was trained on, by the numbers of rare rows and of all rows.
 
     The scores of training rows are too good, so that a promise by them would be broken.
     """
-    if trained in given and rule.is_guarantee:
+    n_rare, n_rows = trained_on.class_counts[trained_on.score_column], sum(trained_on.class_counts)
+    if rule.is_guarantee and (n_rare, n_rows) == (int(is_rare.sum()), is_rare.size):
         raise ValueError(
             f"{str(rule)!r} is a guarantee, which needs rows that the model was not trained on. It was trained on "
-            f"{trained[1]:,} rows, {trained[0]:,} of them rare, and these rows have the same numbers. Give other rows."
+            f"{n_rows:,} rows, {n_rare:,} of them rare, and these rows have the same numbers. Give other rows."
         )
 
 

@@ -1,12 +1,11 @@
 """`selfpaced evaluate`: judge a model on rows with labels."""
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from selfpaced.cli.columns import Floats, Mask
 from selfpaced.cli.commands.predict import threshold_of
 from selfpaced.cli.history import rows_to_score
 from selfpaced.cli.opening import labelled_rows, what_is_done
@@ -23,7 +22,7 @@ from selfpaced.cli.request import amounts_in, check_times_of, data_of, rule_of, 
 from selfpaced.cli.splitting import check_guarantee
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
-from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.persistence import DataRecord, TrainingRecord, load_ensemble, read_card
 from selfpaced.predicting import RowsDone, TableEvaluation, evaluation, open_to_score, rare_rows, scores_of
 from selfpaced.report import GROUP_COLUMNS, GroupedFacts, difference_text, group_facts
 from selfpaced.tables import Roles
@@ -39,26 +38,32 @@ from selfpaced.thresholds import (
     cost_text,
     parse_rule,
     period_of,
+    refuse_training_rows,
     zone_lines,
 )
 
 
 @dataclass(frozen=True)
 class Known:
-    """The rule that chose the threshold of a model in training, its zones, and the column of amounts that it used."""
+    """How the threshold of a model was chosen in training: by which rule and column of amounts, and its zones."""
 
     rule: Rule | None = None
     amount: str | None = None
     zones: ZoneLimits | None = None
-    training: Mapping[str, Any] = field(default_factory=dict)  # its options
+    data: DataRecord | None = None  # the rows that it was trained on
+    threshold: float | None = None
 
 
-def known_from(metrics: Mapping[str, Any]) -> Known:
-    """The rule and the column of amounts in a model's card. An unknown rule in the card is ignored."""
+UNKNOWN = Known()
+
+
+def known_from(metrics: Mapping[str, Any], record: TrainingRecord | None = None) -> Known:
+    """The rule, the threshold and the rows in a model's card. An unknown rule in the card is ignored."""
+    data, threshold = None if record is None else record.data, metrics.get("threshold")
     with suppress(KeyError, ValueError):
         zones = ZoneLimits.from_facts(metrics.get("zones"))
-        return Known(parse_rule(metrics["rule"]), metrics.get("amount"), zones, metrics.get("training") or {})
-    return Known(training=metrics.get("training") or {})
+        return Known(parse_rule(metrics["rule"]), metrics.get("amount"), zones, data, threshold)
+    return Known(data=data, threshold=threshold)
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class Judging:
     threshold: float | None = None
     rule: str | None = None
     amount: str | None = None
-    known: Known = Known()  # the rule of training. It gives the costs of rows if no other rule is given
+    known: Known = UNKNOWN  # the rule of training. It gives the costs of rows if no other rule is given
     drop_unlabelled: bool = False
     time_column: str | None = None  # and its unit and zone, for a rule such as alerts<=200/day
     time_unit: str | None = None
@@ -86,6 +91,7 @@ class Evaluated:
     zones: ZoneLimits | None = None  # of the rule, and the figures of each
     zone_figures: tuple[ZoneFigures, ...] = ()
     by_group: GroupedFacts | None = None
+    cautions: Sequence[str] = ()
 
 
 def evaluate(model: Any, source: Any, target: str, judging: Judging, progress: RowsDone | None = None) -> Evaluated:
@@ -96,41 +102,33 @@ def evaluate(model: Any, source: Any, target: str, judging: Judging, progress: R
         raise TableError("--amount needs a rule about costs, for instance --rule cost=5 --amount COL.")
     _check_times(judging, chosen)
     data = data_of(source)
-    table = open_to_score(model.model_, data.source, _roles(model, target, judging), data.reading)
+    roles = Roles(target, model.trained_on_.pos_label, keep=() if judging.by is None else (judging.by,))
+    table = open_to_score(model.model_, data.source, roles, data.reading)
     if judging.drop_unlabelled:
         table = table.part(labelled_rows(table.reader, target))
     column, unpriced = (judging.amount, None) if chosen is not None else _amounts_for(judging, table)
     amounts = amounts_in(table, column)
     is_rare = rare_rows(model.trained_on_, table)
     scores = scores_of(model.model_, table, model.n_jobs, progress)
+    choice, more = None, dict[str, Any]()
     if chosen is not None:
-        check_guarantee(chosen, model, table, is_rare, judging.known.training)
+        refuse_training_rows(chosen, model.trained_on_, is_rare)
+        more["cautions"] = check_guarantee(chosen, table, data, judging.known.data)
         choice = choose_threshold(is_rare, scores, chosen, amounts=amounts, **_times(judging, chosen, table))
-        found = evaluation(is_rare, scores, choice.threshold)
-        groups = _by_group(table, judging.by, is_rare, scores, found)
-        return Evaluated(found, choice, choice.cost, None, choice.zones, choice.zone_figures, groups)
-    found = evaluation(is_rare, scores, judging.threshold)
-    groups = _by_group(table, judging.by, is_rare, scores, found)
+    found = evaluation(is_rare, scores, judging.threshold if choice is None else choice.threshold)
+    if judging.by is not None:
+        more["by_group"] = group_facts(table.column(judging.by), judging.by, is_rare, scores, found.threshold)
+    if choice is not None:
+        return Evaluated(found, choice, choice.cost, None, choice.zones, choice.zone_figures, **more)
     if judging.as_trained and judging.known.zones is not None:
         zones = judging.known.zones
-        return Evaluated(found, None, None, None, zones, zones.figures(is_rare, scores), groups)
+        return Evaluated(found, None, None, None, zones, zones.figures(is_rare, scores), **more)
     if unpriced is not None or not isinstance(rule, LowestCost) or rule.costs is None:
-        return Evaluated(found, None, unpriced=unpriced, by_group=groups)
+        return Evaluated(found, None, unpriced=unpriced, **more)
     missed = scores[is_rare] < found.threshold
     lost = None if amounts is None else float(amounts_of(amounts, is_rare)[missed].sum())
     alerts = alerts_at_threshold(is_rare, scores, found.threshold)
-    return Evaluated(found, None, float(rule.costs.total(alerts, lost)), by_group=groups)
-
-
-def _roles(model: Any, target: str, judging: Judging) -> Roles:
-    keep = () if judging.by is None else (judging.by,)
-    return Roles(target, model.trained_on_.pos_label, keep=keep)
-
-
-def _by_group(
-    table: StreamedTable, column: str | None, is_rare: Mask, scores: Floats, found: TableEvaluation
-) -> GroupedFacts | None:
-    return None if column is None else group_facts(table.column(column), column, is_rare, scores, found.threshold)
+    return Evaluated(found, None, float(rule.costs.total(alerts, lost)), **more)
 
 
 def _check_times(judging: Judging, rule: Rule | None) -> None:
@@ -180,20 +178,20 @@ def group_table(found: GroupedFacts) -> str:
 
 def run(options: Namespace) -> None:
     talk = Talk(options)
-    card = read_card(options.model).metrics
-    known = known_from(card)
-    as_trained = options.threshold in (None, "best") and options.rule is None and card.get("threshold") is not None
-    threshold = float(card["threshold"]) if as_trained else threshold_of(options.threshold, options.model)
+    card = read_card(options.model)
+    known = known_from(card.metrics, card.record)
+    as_trained = options.threshold in (None, "best") and options.rule is None and known.threshold is not None
+    threshold = known.threshold if as_trained else threshold_of(options.threshold, options.model)
     model = load_ensemble(options.model)
     target = target_of(options.target, model)
     with talk.progress(what_is_done(options, "scoring")) as progress, counted_new_categories() as new:
         times = (options.time_column, options.time_unit, options.timezone)
         known_rows = (options.drop_unlabelled, *times, as_trained, options.by)
         judging = Judging(threshold, options.rule, options.amount, known, *known_rows)
-        judged = evaluate(model, rows_to_score(options, model, card), target, judging, progress)
+        judged = evaluate(model, rows_to_score(options, model, card.metrics), target, judging, progress)
     found, choice = judged.evaluation, judged.choice
-    if new:
-        talk.warn(str(NewCategoryWarning(new, found.n_rows)))
+    for caution in [str(NewCategoryWarning(new, found.n_rows))] * bool(new) + [*judged.cautions]:
+        talk.warn(caution)
     label, chosen = model.pos_label_, "" if choice is None else f", {origin(choice)}"
     if as_trained and known.rule is not None:
         chosen = f", chosen by {known.rule} in training"

@@ -62,10 +62,12 @@ def _recorded(record: TrainingRecord) -> dict[str, str]:
     if data is not None:
         span = "" if data.first is None else f", from {data.first} to {data.last}"
         facts["data"] = f"{', '.join(data.sources)}: {data.n_rows:,} rows, {len(data.columns)} columns{span}"
-        facts["digest"] = data.digest
+        facts["digest"] = data.digest or "none, because rows on a cluster are not hashed"
+    else:
+        facts["data"] = "not recorded: saved from Python, or by an earlier version"
     if record.promotions:
         last = record.promotions[-1]
-        figures = f"{last.goal} from {last.old:.4g} to {last.new:.4g}"
+        figures = f"{last.goal} from {last.old:.4g} to {last.new:.4g}{'' if last.if_better else ', not required'}"
         facts["replaced"] = f"{last.replaced} ({figures}); {len(record.promotions)} in all"
     return facts
 

@@ -2,13 +2,12 @@
 
 import math
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from selfpaced.cli.columns import Floats
 from selfpaced.cli.history import rows_to_score, rows_to_score_with_state
@@ -71,7 +70,7 @@ def predict(
             f"The threshold of this model has zones, {', '.join(zones.names)}, which do not go together with --decide "
             f"or --top. Give one threshold as a number, such as --threshold {zones.lowest}."
         )
-    n_zones = dict.fromkeys(() if zones is None else zones.names, 0)
+    n_zones = Counter(dict.fromkeys(() if zones is None else zones.names, 0))
     data = data_of(source)
     with counted_new_categories() as new:
         if deciding.is_asked_for:
@@ -89,10 +88,7 @@ def predict(
                 nonlocal n_rows, n_alerts, total
                 n_rows += scores.size
                 n_alerts += 0 if lowest is None else int((scores >= lowest).sum())
-                for name, number in zip(
-                    *np.unique([] if zones is None else zones.of(scores), return_counts=True), strict=True
-                ):
-                    n_zones[name] += int(number)
+                n_zones.update([] if zones is None else zones.of(scores).tolist())
                 total += float(scores.sum())
 
             table = open_to_score(model.model_, data.source, Roles(keep=tuple(keep)), data.reading)

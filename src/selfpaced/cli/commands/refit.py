@@ -18,7 +18,7 @@ from selfpaced.cli.request import TrainRequest, amounts_in, data_in, rule_of, ta
 from selfpaced.exceptions import TableError
 from selfpaced.persistence import ModelCard, Promotion, id_of_file, load_ensemble, read_card, save_model
 from selfpaced.predicting import open_to_score, scores_of
-from selfpaced.tables import Progress, Roles
+from selfpaced.tables import Progress, Roles, zone_of
 from selfpaced.thresholds import CONFIDENCE, cost_text
 
 
@@ -59,15 +59,10 @@ def refit(
             f"{trained.model.trained_on_.score_label!r}."
         )
     old = scores_of(model.model_, open_to_score(model.model_, trained.data.test, Roles(), {}), model.n_jobs)
-    test, column = trained.data.test, request.time_column
-    judged = Judged(
-        trained.is_rare,
-        old,
-        trained.scores,
-        rule,
-        amounts_in(test, request.cost_column),
-        None if column is None else times_in(test, column, request.time_unit),
-    )
+    test, column, when = trained.data.test, request.time_column, dict[str, Any]()
+    if column is not None:
+        when = {"times": times_in(test, column, request.time_unit), "zone": zone_of(test.column(column))}
+    judged = Judged(trained.is_rare, old, trained.scores, rule, amounts_in(test, request.cost_column), **when)
     by_aucprc = compared("aucprc", judged)
     by_goal = by_aucprc if goal == "aucprc" else compared(goal, judged)
     return Refitted(trained, old, by_aucprc, by_goal, column is not None)
@@ -97,7 +92,7 @@ def run(options: Namespace) -> None:
     writes = output is not None and (found.is_better or goal is None)
     if output is not None and writes:
         reference = None if card.reference is None else found.trained.reference()
-        record = record_of(found.trained, options, _promotions(options.model, card, found))
+        record = record_of(found.trained, options, _promotions(options, card, found))
         metrics = metrics_of(found.trained)
         save_model(found.trained.model, output, metrics=metrics, reference=reference, record=record)
         talk.say(f"The new model is in {output}.")
@@ -120,12 +115,11 @@ def run(options: Namespace) -> None:
     )
 
 
-def _promotions(path: str, card: ModelCard, found: Refitted) -> list[Promotion]:
-    """The models that were replaced so far, and the one that is replaced now."""
-    by = found.by_goal
-    last = Promotion(
-        id_of_file(path), card.created_at, by.goal, by.old, by.new, *by.interval, found.trained.evaluation.n_rows
-    )
+def _promotions(options: Namespace, card: ModelCard, found: Refitted) -> list[Promotion]:
+    """The models that were replaced so far, and the one that is replaced now, whether or not it had to be better."""
+    by, n_rows = found.by_goal, found.trained.evaluation.n_rows
+    figures = (by.goal, by.old, by.new, *by.interval, n_rows, options.if_better is not None)
+    last = Promotion(id_of_file(options.model), card.created_at, *figures)
     return [*(() if card.record is None else card.record.promotions), last]
 
 

@@ -1,8 +1,7 @@
 """`selfpaced report`: a page about a model and the rows that it is judged by."""
 
 from argparse import Namespace
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from selfpaced.cli.columns import Floats, Mask
+from selfpaced.cli.commands.evaluate import UNKNOWN, Known, known_from
 from selfpaced.cli.commands.train import ROWS_SAMPLED, Trained
 from selfpaced.cli.history import rows_to_score, trials_in_words
 from selfpaced.cli.opening import check_output, fits_in_memory, labelled_rows, what_is_done
@@ -36,7 +36,7 @@ from selfpaced.report import Report, has_stages, highest_rows, report_of_scores,
 from selfpaced.scoring import over_stream
 from selfpaced.tables import NewCategories, Roles, with_open_categories
 from selfpaced.tables.files import StreamedTable
-from selfpaced.thresholds import Rule, ZoneLimits, parse_decision
+from selfpaced.thresholds import Rule, parse_decision
 
 MOST_VALUES_LOADED = 2**24  # larger tables are described by a sample; a loaded value takes about 30 bytes
 
@@ -55,8 +55,7 @@ class ReportRequest:
     decide: str | None = None
     by: str | None = None
     reference: Reference | None = None  # the distribution of the rows that the model was judged by, to measure drift
-    zones: ZoneLimits | None = None  # those of the model, which are shown if there is no other rule
-    training: Mapping[str, Any] = field(default_factory=dict)  # the options of the training
+    known: Known = UNKNOWN  # the model's threshold and zones, which are shown if there is no other rule
 
 
 def describes_all_rows(table: StreamedTable) -> bool:
@@ -121,6 +120,7 @@ def report_of_file(model: Any, source: Any, request: ReportRequest, progress: Ro
     if request.time_unit is not None and request.time_column is None:
         raise TableError(f"--time-unit {request.time_unit} needs the times of the rows. Name them: --time-column COL.")
     rule: Rule = rule_of(request.rule or "f1", request.amount)  # refuses a wrong rule before the rows are scored
+    known, own = request.known, request.known.threshold if request.rule is None else None
     check_times_of(rule, request.time_column)
     deciding = Deciding(request.decide)
     deciding.check(model)
@@ -136,9 +136,11 @@ def report_of_file(model: Any, source: Any, request: ReportRequest, progress: Ro
     if request.drop_unlabelled:
         table = table.part(labelled_rows(table.reader, target))
     is_rare = rare_rows(trained_on, table)  # refuses unknown labels
-    check_guarantee(rule, model, table, is_rare, request.training)
-    more: dict[str, Any] = {"threshold": request.rule, "timezone": zone_for(table, rule, request.time_column)}
-    more["zones"] = request.zones if request.rule is None else None
+    more: dict[str, Any] = {"cautions": check_guarantee(rule, table, data, known.data), "threshold": request.rule}
+    if own is not None:
+        more |= {"threshold": own, "zones": known.zones, "chosen_by": known.rule}
+        rule = known.rule or rule
+    more["timezone"] = zone_for(table, rule, request.time_column)
     whole = describes_all_rows(table)
     if whole:
         _, scores, more["stage_scores"] = scored_in_stages(model, table, progress)
@@ -195,8 +197,8 @@ def run(options: Namespace) -> None:
     model = load_ensemble(options.model)
     with talk.progress(what_is_done(options, "scoring")) as progress:
         card = read_card(options.model)
-        known = {"zones": ZoneLimits.from_facts(card.metrics.get("zones")), "training": card.metrics.get("training")}
-        request = request_from(ReportRequest, options, reference=card.reference, **known)
+        known = known_from(card.metrics, card.record)
+        request = request_from(ReportRequest, options, reference=card.reference, known=known)
         report = report_of_file(model, rows_to_score(options, model, card.metrics), request, progress)
     report.save(output)
     talk.say(f"The report is in {output}.")
@@ -205,6 +207,6 @@ def run(options: Namespace) -> None:
         {
             "output": str(output),
             "threshold": thresholds.values[thresholds.suggested],
-            "rule": None if thresholds.chosen is None else thresholds.chosen.rule,
+            "rule": thresholds.chosen_by if thresholds.chosen is None else thresholds.chosen.rule,
         }
     )

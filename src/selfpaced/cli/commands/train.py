@@ -30,11 +30,12 @@ from selfpaced.cli.request import (
     TrainRequest,
     amounts_in,
     check_engine_options,
+    data_of,
     rule_of,
     times_in,
     zone_for,
 )
-from selfpaced.cli.splitting import TrainingData, rows_to_train_on, sides_by_time, split_for
+from selfpaced.cli.splitting import TrainingData, check_guarantee, rows_to_train_on, sides_by_time, split_for
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, SingleModelClassifier, Stopwatch, check_classes
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_model, columns_of
 from selfpaced.exceptions import TableError
@@ -166,6 +167,7 @@ def train(
         data = open_data(request, progress)
         amounts = amounts_in(data.test, request.cost_column)  # refuses amounts that are not numbers, before the fit
         periods = _periods(request, rule, data.test)
+        cautions = check_guarantee(rule, data.test, data_of(request.valid), data.facts.data) if request.valid else []
     if model is None:
         model = model_for(request, columns_of(None, data.facts.schema), calibration_for(request, data.train))
     elif request.callbacks and not isinstance(model, SingleModelClassifier):
@@ -179,6 +181,7 @@ def train(
     data = replace(data, train=None)  # training rows in memory are not needed any more
     with stopwatch.running("scoring held-out rows"):
         is_rare, scores, stage_scores = _scored(data, model, for_report)
+    warned_of += cautions
     if data.facts.pos_label is not None:
         warned_of += _common_label(model.pos_label_, is_rare)
     with stopwatch.running("choosing a threshold"):

@@ -10,17 +10,18 @@ from selfpaced.persistence import id_of_file, read_card
 from selfpaced.tables import digest_of
 from selfpaced.tables.sources import open_reader
 
-DIFFERENT = 1
+DIFFERENT = 4
 
 
 def run(options: Namespace) -> int:
     talk = Talk(options)
     card = read_card(options.model)
     known = None if card.record is None else card.record.data
-    if known is None:
+    if known is None or known.digest is None:
+        why = "it was saved from Python, or by an earlier version" if known is None else "it was trained on a cluster"
         raise TableError(
-            f"{options.model} has no record of its rows: it was saved from Python, trained on a cluster or by an "
-            "earlier version. Train it again with `selfpaced train` to have one."
+            f"{options.model} has no digest of its rows: {why}. Train it again with `selfpaced train`, on one machine, "
+            "to have one."
         )
     data = data_in(options)
     with talk.progress(what_is_done(options, "reading")) as progress:
@@ -29,7 +30,8 @@ def run(options: Namespace) -> int:
         missing = [name for name in known.columns if name not in names]
         found = digest_of(reader, [name for name in known.columns if name in names])
     different = [name for name, digest in found.columns.items() if digest != known.columns[name]]
-    is_same = not missing and found.n_rows == known.n_rows and found.rows == known.digest
+    is_near = not missing and found.n_rows == known.n_rows and found.rows == known.digest
+    is_same = is_near and not different
     others = [name for name in names if name not in known.columns]
     if is_same:
         talk.headline(f"These are the rows that the model was trained on: {found.n_rows:,} rows.")
@@ -39,6 +41,8 @@ def run(options: Namespace) -> int:
         talk.say(f"There are {found.n_rows:,} rows here; in training there were {known.n_rows:,}.")
     elif different:
         talk.say(f"These columns have other values: {', '.join(map(repr, different))}.")
+        if is_near:
+            talk.say(f"Their first seven digits are equal. If these are 32-bit floats: --types {different[0]}=float32")
     elif not missing and not is_same:
         talk.say("Each column has the same values, but in other rows: values have moved from row to row.")
     for name in missing:
