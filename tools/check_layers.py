@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 # From the lowest up.
@@ -105,9 +105,9 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and len(name) > 1
 
 
-def own_private_names(tree: ast.AST) -> Iterator[str]:
+def own_private_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Private names that a module defines: functions, classes, variables, attributes of `self`, fields, parameters."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -116,9 +116,9 @@ def own_private_names(tree: ast.AST) -> Iterator[str]:
             yield node.attr
 
 
-def used_private_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+def used_private_names(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
     """Private names of other objects than `self` and `cls`, and private names that are imported, with their lines."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and is_private(node.attr):
             owner = node.value
             is_own = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
@@ -129,13 +129,13 @@ def used_private_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
             yield from ((alias.name, node.lineno) for alias in node.names if is_private(alias.name))
 
 
-def parameters(tree: ast.AST) -> Iterator[tuple[ast.FunctionDef, int]]:
+def parameters(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.FunctionDef, int]]:
     """Every function with the number of its parameters, without `self` and `cls`.
 
-    >>> [n for _, n in parameters(ast.parse("def f(self, a, /, b, *rest, c, **more): ..."))]
+    >>> [n for _, n in parameters(ast.parse("def f(self, a, /, b, *rest, c, **more): ...").body)]
     [5]
     """
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef):
             given = node.args
             named = [*given.posonlyargs, *given.args, *given.kwonlyargs]
@@ -164,14 +164,15 @@ def complaints(root: Path) -> Iterator[str]:
         else:
             yield f"{path}: the package {name!r} has no layer; give it one in {Path(__file__).name}"
     private = {name: set(ALLOWED_PRIVATE) for name, _ in modules.values()}
-    for name, tree in modules.values():
-        private[name].update(own_private_names(tree))
+    nodes = {path: list(ast.walk(tree)) for path, (_, tree) in modules.items()}
+    for path, (name, _) in modules.items():
+        private[name].update(own_private_names(nodes[path]))
     for path, (name, tree) in modules.items():
         yield from (f"{path}: {complaint}" for complaint in wrong_imports(name, tree, root))
-        for used, line in used_private_names(tree):
+        for used, line in used_private_names(nodes[path]):
             if used not in private[name]:
                 yield f"{path}:{line}: {used} is a private name of another package"
-        for function, n_parameters in parameters(tree):
+        for function, n_parameters in parameters(nodes[path]):
             if n_parameters > MOST_PARAMETERS and not is_public(function):
                 yield f"{path}:{function.lineno}: {function.name} has {n_parameters} parameters; make a record of some"
     yield from repeated_classes(modules)
