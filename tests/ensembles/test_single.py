@@ -2,7 +2,9 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
@@ -32,6 +34,7 @@ from selfpaced.exceptions import ModelFileError
 from selfpaced.metrics import aucprc
 from selfpaced.monitoring import make_reference, measure_drift
 from selfpaced.onnx_export import export_onnx
+from selfpaced.predicting import score_arrow
 
 N_TRAIN = 400
 
@@ -339,3 +342,16 @@ class TestTrainedHere:
     def test_every_check_of_scikit_learn_passes(self):
         results = check_estimator(SingleModelClassifier(RandomForestClassifier(5)), on_fail=None)
         assert {one["check_name"]: one["exception"] for one in results if one["status"] != "passed"} == {}
+
+
+def test_an_adopted_model_with_categories_scores_arrow_tables_of_strings():
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 400)
+    frame = pd.DataFrame(
+        {"amount": random.normal(size=400) + y, "country": pd.Categorical(random.choice(list("xyz"), 400))}
+    )
+    fitted = LGBMClassifier(n_estimators=5, verbose=-1).fit(frame, y)
+    model = adopt(fitted, frame, y)
+    table = pa.table({"country": frame["country"].astype(str), "amount": frame["amount"]})
+    ((_, found),) = score_arrow(model.model_, table, "the table")
+    assert (found == fitted.predict_proba(frame)).all()

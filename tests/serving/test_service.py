@@ -99,6 +99,7 @@ BAD = {
     "invalid UTF-8": (lambda row: b'{"amount": "\xff"}', 400, "not UTF-8"),
     "half of a row": (lambda row: body(row)[:-9], 400, "not JSON"),
     "no body": (lambda row: b"", 400, "not JSON"),
+    "a byte order mark": (lambda row: b"\xef\xbb\xbf" + body(row), 400, "starts with a byte order mark"),
     "a body that is too large": (lambda row: b" " * 1_000_001, 413, "more than 1,000,000 bytes"),
 }
 

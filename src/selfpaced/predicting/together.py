@@ -46,9 +46,8 @@ def score_together(scorer: RowScorer, rows: Sequence[ReadRow]) -> Floats:
     by one.
     """
     model, found = scorer._model, np.empty((len(rows), len(scorer.classes_)))
-    read = scorer._read
+    read, parts = scorer._read, [row.table.span(0, 1) for row in rows]
     usual = read._categories if isinstance(read, NamedRow) else None
-    parts = [row.table.span(0, 1) for row in rows]
     stacked = [at for at, part in enumerate(parts) if isinstance(part, CodedRows) and part.categories is usual]
     if isinstance(read, NamedRow) and len(stacked) > 1:
         try:
@@ -93,7 +92,11 @@ def score_arrow(model: Model, rows: Any, name: str) -> Iterator[tuple[Any, Float
     """
     schema = model.trained_on.schema
     if schema is None:
-        yield rows, model.probabilities(rows.select([*(model.reader.names or rows.column_names)]), 1)
+        rows = rows.select([*(model.reader.names or rows.column_names)])
+        for at, own in enumerate(rows.schema):
+            if own.name in model.reader.all_categories and own.type in (pa.string(), pa.large_string()):
+                rows = rows.set_column(at, own.name, rows.column(at).dictionary_encode())  # as in training
+        yield rows, model.probabilities(rows, 1)
         return
     file = LoadedFile(name, rows)
     schema.check_columns(file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -35,6 +36,8 @@ def check_type(given: str | None, encoding: str | None, known: Iterable[str]) ->
 
 def json_in(body: bytes) -> Any:
     """The value of a JSON text. What JSON does not have, or has twice, is refused."""
+    if body.startswith(BOM_UTF8):
+        raise RefusedError(400, "The body starts with a byte order mark. Send UTF-8 without it.")
     try:
         return DECODER.decode(body.decode())
     except UnicodeDecodeError as error:
