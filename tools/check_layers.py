@@ -38,7 +38,7 @@ BUDGETS = {
     "algorithms": (450, 7),
     "backtesting": (510, 3),
     "baselines": (650, 4),
-    "cli": (5920, 26),
+    "cli": (5900, 26),
     "clusters": (2560, 16),
     "ensembles": (5060, 18),
     "history": (2470, 10),

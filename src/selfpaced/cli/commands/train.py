@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from selfpaced import thresholds
 from selfpaced.calibration import expects_the_rare_rows
 from selfpaced.callbacks import seconds_by_phase
 from selfpaced.cli import output
@@ -46,17 +47,6 @@ from selfpaced.persistence import Promotion, TrainingRecord, save_model
 from selfpaced.predicting import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.storage import shown
 from selfpaced.tables import ClassCounts, Progress, Table
-from selfpaced.thresholds import (
-    Rule,
-    Sweep,
-    ThresholdChoice,
-    amounts_of,
-    choice_from,
-    period_of,
-    periods_for,
-    sweep_of,
-    zone_lines,
-)
 
 N_MEMBERS, N_BINS = 10, 20
 FEWEST_ROWS = 3
@@ -77,9 +67,9 @@ class Trained:
     scores: Floats
     evaluation: TableEvaluation
     leaks: list[Caution]  # columns that nearly determine the target alone
-    sweep: Sweep  # the alerts at all thresholds
+    sweep: thresholds.Sweep  # the alerts at all thresholds
     # The threshold that the rule chose, or else the best one by F1; None if all rows have the same score.
-    choice: ThresholdChoice | None
+    choice: thresholds.ThresholdChoice | None
     unmet: str | None  # why the rule could not choose the threshold
     warnings: list[str]  # the warnings of the fit
     phases: dict[str, float]  # the seconds of each phase
@@ -250,29 +240,31 @@ def calibration_for(request: TrainRequest, train_part: Table) -> str | None:
 
 
 def chosen(
-    is_rare: Mask, scores: Floats, rule: Rule, amounts: Floats | None, periods: Any = None
-) -> tuple[Sweep, ThresholdChoice | None, str | None]:
+    is_rare: Mask, scores: Floats, rule: thresholds.Rule, amounts: Floats | None, periods: Any = None
+) -> tuple[thresholds.Sweep, thresholds.ThresholdChoice | None, str | None]:
     """The alerts at all thresholds, and the threshold by the rule.
 
     If the rule cannot be met, the best threshold by F1 and the reason: the model is kept.
     """
     try:
-        sweep = sweep_of(is_rare, scores, None if amounts is None else amounts_of(amounts, is_rare), periods)
+        sweep = thresholds.sweep_of(
+            is_rare, scores, None if amounts is None else thresholds.amounts_of(amounts, is_rare), periods
+        )
         if sweep.thresholds.size > 1:
-            return sweep, choice_from(sweep, rule), None
+            return sweep, thresholds.choice_from(sweep, rule), None
     except ValueError as error:
-        sweep = sweep_of(is_rare, scores)
+        sweep = thresholds.sweep_of(is_rare, scores)
         if sweep.thresholds.size > 1:
-            return sweep, choice_from(sweep, rule_of("f1", None)), str(error)
+            return sweep, thresholds.choice_from(sweep, rule_of("f1", None)), str(error)
     return sweep, None, f"All {scores.size:,} scores are {scores[0]:g}, so no threshold can separate rows."
 
 
-def _periods(request: TrainRequest, rule: Rule, test: Any) -> Any:
+def _periods(request: TrainRequest, rule: thresholds.Rule, test: Any) -> Any:
     """The period of each held-out row, for a rule such as alerts<=200/day."""
-    if period_of(rule) is None or request.time_column is None:
+    if thresholds.period_of(rule) is None or request.time_column is None:
         return None
     zone = zone_for(test, rule, request.time_column)
-    return periods_for(rule, times_in(test, request.time_column, request.time_unit), test.n_rows, zone)
+    return thresholds.periods_for(rule, times_in(test, request.time_column, request.time_unit), test.n_rows, zone)
 
 
 def check_enough(labels: ClassCounts, target: str) -> None:
@@ -428,7 +420,7 @@ def _tell(talk: output.Talk, trained: Trained) -> None:
     )
     if trained.choice is not None:
         talk.say(output.promise(trained.choice))
-        for line in zone_lines(trained.choice.zones, trained.choice.zone_figures):
+        for line in thresholds.zone_lines(trained.choice.zones, trained.choice.zone_figures):
             talk.say(f"  {line}")
     talk.say(meaning(trained))
     if recipes := getattr(trained.model, "recipes_", ()):  # an ensemble of one kind of members has none
