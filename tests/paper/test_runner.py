@@ -127,7 +127,7 @@ def test_a_cell_over_its_budget_is_given_up_with_what_it_used_and_is_finished(tm
     assert n_failed == 0
     assert frame["given_up"].to_dict() == {"1": "at 0.5 GB", "2": "after 3 s", "3": ""}
     assert frame.loc["1", "peak_gigabytes"] > 0.5
-    assert frame.loc["2", "processor_seconds"] > 3
+    assert frame.loc["2", "processor_seconds"] >= 3  # rounded
     assert frame.loc["3", "square"] == 9
     assert any("given up, at 0.5 GB" in line for line in lines)
     assert len(results.finished()) == 3
