@@ -347,3 +347,15 @@ def test_in_a_notebooks_frame_the_slider_works_and_styles_stay_apart(chromium, r
     assert frame.locator(".sentence").evaluate("(e) => getComputedStyle(e).color") != "rgb(255, 0, 0)"
     assert page.locator("#own").evaluate("(e) => getComputedStyle(e).color") == "rgb(255, 0, 0)"
     page.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_the_section_by_group_shows_hostile_names_as_text_and_all_groups_whole(visit, model, rows, width, scheme):
+    frame, labels = rows
+    names = np.where(np.arange(2000) % 3 == 0, HOSTILE, np.where(np.arange(2000) % 3 == 1, "north", "south" * 12))
+    report = model.report(_plain(frame[2000:]), labels[2000:], groups=names, groups_name=HOSTILE)
+    visited = visit(report, width, scheme)
+    cells = visited.page.locator("#groups tbody tr td:first-child, #groups tbody tr th:first-child").all_inner_texts()
+    assert [cell[:20] for cell in cells] == [HOSTILE[:20], "north", ("south" * 4)[:20]]  # long names are shortened
+    assert visited.errors == []
+    assert cut_off(visited.page) == []
