@@ -157,12 +157,13 @@ def robust(frames: Frames, every: Sequence[Comparison]) -> Finding:
                 f"{means[low]:.3f} ({low[0]} bins, {low[1]})",
                 f"{means[high] - means[low]:.3f}",
                 f"{by_run[high].std():.3f}" if len(by_run) > 1 else "—",
-                f"{(twenty - one).mean():+.3f} (p {_p(paired_t(twenty - one, SHARED))})",
+                _with_p((twenty - one).mean(), paired_t(twenty - one, SHARED)),
             ]
         )
     header = ["data set", "runs", "best", "worst", "range", "sd over runs", f"{PAPERS_BINS} bins minus 1 bin"]
     short = "; ".join(
-        f"{title}: the means of the settings differ by {gap}, with a deviation of {sd} over {runs} runs"
+        f"{title}: the means of the settings differ by {gap}, "
+        + (f"with a deviation of {sd} over {runs} runs" if runs != "1" else "in one run")
         for title, runs, _, _, gap, sd, _ in lines
     )
     short += "."
@@ -432,8 +433,16 @@ def _is_clear(each: Comparison) -> bool:
 def _difference(every: Sequence[Comparison], table: str, setting: str, rival: str) -> str:
     for each in every:
         if (each.table, each.setting, each.rival) == (table, setting, rival):
-            return f"{each.difference:+.3f} (p {_p(each.p_mean)})"
+            return _with_p(each.difference, each.p_mean)
     return "—"
+
+
+def _with_p(difference: float, p: float) -> str:
+    """
+    >>> _with_p(0.12, 0.0312), _with_p(-0.12, float("nan"))
+    ('+0.120 (p 0.031)', '-0.120 (untested)')
+    """
+    return f"{difference:+.3f} ({'' if np.isnan(p) else 'p '}{_p(p)})"
 
 
 def _p(value: float) -> str:
