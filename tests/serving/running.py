@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 TOKEN = "a-token-of-tests-0123456789"
 JSON = "application/json"
@@ -39,14 +40,12 @@ class Served:
 
     def request(self, method, path, body=None, content_type=JSON, **headers):
         """The status, the headers and the body of an answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {"Authorization": f"Bearer {TOKEN}", **({"Content-Type": content_type} if content_type else {}), **named}
-        connection.request(method, path, body, sent)
-        answer = connection.getresponse()
-        content = answer.read()
-        connection.close()
-        return answer.status, answer.headers, content
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
+            connection.request(method, path, body, sent)
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
 
     def get(self, path, **headers):
         status, _, content = self.request("GET", path, **headers)

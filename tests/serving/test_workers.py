@@ -2,6 +2,7 @@
 
 import json
 
+import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -28,3 +29,15 @@ def test_workers_share_a_port_and_their_metrics(folder, rows, tmp_path):
     finally:
         code = served.end()
     assert code == 143
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(psutil.Process, "memory_maps"), reason="psutil cannot list loaded libraries here")
+def test_the_address_is_told_when_all_workers_have_loaded_the_service(folder, tmp_path):
+    served = Served(folder / "model.skops", "--workers", 2, folder=tmp_path)
+    try:
+        workers = psutil.Process(served.process.pid).children()
+        loaded = [any("pydantic_core" in part.path for part in worker.memory_maps()) for worker in workers]
+        assert sum(loaded) == 2
+    finally:
+        served.end()

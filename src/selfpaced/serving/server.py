@@ -65,7 +65,7 @@ def listening(host: str, port: int) -> socket.socket:
         raise TableError(f"{host} port {port} cannot be listened on: {error}.") from None
 
 
-def _run(settings: Settings, folder: Path, bound: socket.socket, started: Callable[[str], None] | None) -> None:
+def _run(settings: Settings, folder: Path, bound: socket.socket, started: Callable[[str], None]) -> None:
     """One process. Imported here, because prometheus_client looks for its folder when it is imported."""
     from selfpaced.serving.app import make_app
 
@@ -74,10 +74,10 @@ def _run(settings: Settings, folder: Path, bound: socket.socket, started: Callab
     gc.collect()
     gc.freeze()  # or else each full collection looks at all libraries again, and answers wait for 50 to 100 ms
     sys.setswitchinterval(SECONDS_OF_A_THREAD)
-    run_app(app, bound, settings.seconds, None if started is None else lambda: started(app.version))
+    run_app(app, bound, settings.seconds, lambda: started(app.version))
 
 
-def run_app(app: Any, bound: socket.socket, seconds: float, started: Callable[[], None] | None) -> None:
+def run_app(app: Any, bound: socket.socket, seconds: float, started: Callable[[], None]) -> None:
     """Answer requests until a signal arrives. Those that are under way then have some more seconds."""
     import uvicorn
 
@@ -90,33 +90,35 @@ def run_app(app: Any, bound: socket.socket, seconds: float, started: Callable[[]
         timeout_graceful_shutdown=int(seconds) + 1,
         backlog=BACKLOG,
     )
-    if started is not None:
-        bound.listen(BACKLOG)  # requests that arrive before the loop runs wait
-        started()
+    bound.listen(BACKLOG)  # requests that arrive before the loop runs wait
+    started()
     uvicorn.Server(config).run(sockets=[bound])
 
 
 def _run_workers(settings: Settings, folder: Path, bound: socket.socket, started: Callable[[str], None]) -> None:
-    """Several processes that share a port. One that ends is started again. A signal ends all of them."""
+    """Several processes share a port, announced when all of them answer. One that ends is started again."""
     from selfpaced.serving.served import ModelSlot, Wanted
 
     version = ModelSlot(settings.model, Wanted(settings.threshold, settings.decide)).current.version
-    bound.listen(BACKLOG)
-    started(version)
     os.environ[FOLDER] = str(folder)  # where the workers put their metrics together
     from prometheus_client.multiprocess import mark_process_dead
 
     context = multiprocessing.get_context("spawn")
+    told, tell = context.Pipe(duplex=False)  # a message of each worker that answers requests
 
     def start() -> tuple[Any, float]:
-        worker = context.Process(target=_work, args=(settings, folder, bound))
+        worker = context.Process(target=_work, args=(settings, folder, bound, tell))
         worker.start()
         return worker, time.monotonic()
 
-    workers = [start() for _ in range(settings.workers)]
+    workers, n_told = [start() for _ in range(settings.workers)], 0
     try:
         while True:
-            wait([worker.sentinel for worker, _ in workers])
+            if told in wait([told, *(worker.sentinel for worker, _ in workers)]):
+                told.recv()
+                n_told += 1
+                if n_told == settings.workers:
+                    started(version)
             for at, (worker, began) in enumerate(workers):
                 if worker.is_alive():
                     continue
@@ -132,7 +134,7 @@ def _run_workers(settings: Settings, folder: Path, bound: socket.socket, started
         del os.environ[FOLDER]
 
 
-def _work(settings: Settings, folder: Path, bound: socket.socket) -> None:
+def _work(settings: Settings, folder: Path, bound: socket.socket, tell: Any) -> None:
     """A worker. It ends when the process that started it ends."""
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -142,7 +144,7 @@ def _work(settings: Settings, folder: Path, bound: socket.socket) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     Thread(target=follow, daemon=True).start()
-    _run(settings, folder, bound, None)
+    _run(settings, folder, bound, tell.send)
 
 
 class _OneLine(logging.Formatter):
