@@ -50,7 +50,7 @@ BUDGETS = {
     "predicting": (870, 4),
     "reasons": (730, 4),
     "report": (3900, 15),
-    "reviewing": (640, 5),
+    "reviewing": (652, 5),
     "scoring": (1210, 6),
     "serving": (1904, 11),
     "storage": (850, 4),

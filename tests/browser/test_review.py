@@ -77,3 +77,18 @@ def test_a_verdict_that_cannot_be_saved_stays_on_the_page_with_its_note(go_to, r
     page.get_by_role("button", name="Rare").click()
     page.get_by_text("tx t1").wait_for()
     assert pd.read_csv("verdicts.csv")["note"].tolist() == ["important"]
+
+
+def test_the_browser_asks_before_it_closes_a_page_with_a_note_that_is_not_saved(go_to, reviewing):  # noqa: F811
+    visited = begun(go_to, reviewing())
+    page, dialogs = visited.page, visited.errors  # the browser asks in its own words, so the page's are empty
+    page.locator("#note").press_sequentially("called")
+    page.close(run_before_unload=True)
+    page.wait_for_timeout(500)
+    assert dialogs == [""]
+    assert page.locator("#note").input_value() == "called"
+    page.get_by_role("button", name="Rare").click()
+    page.get_by_text("tx t1").wait_for()
+    page.reload()
+    page.get_by_text("tx t1").wait_for()
+    assert dialogs == [""]

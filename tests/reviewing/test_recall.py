@@ -29,3 +29,14 @@ def test_a_sample_without_rare_rows_does_not_say_that_nothing_is_missed():
     found = estimate_recall(Reviewed(50, 50, 50), Reviewed(142_354, 20, 0))
     assert found.recall is None
     assert "too little to estimate the recall: it has a 90% interval from 0.252% to 100%. Draw more rows" in str(found)
+
+
+def test_the_interval_holds_the_recall_if_reviewers_are_unsure_about_rare_rows_only():
+    rng, n_others, n_missed, n_sampled, covered = np.random.default_rng(0), 2000, 200, 300, []
+    for _ in range(400):
+        rare = rng.hypergeometric(n_missed, n_others - n_missed, n_sampled)
+        unsure = rare // 2
+        others = Reviewed(n_others, n_sampled - unsure, rare - unsure, unsure)
+        low, high = estimate_recall(Reviewed(50, 50, 40), others).interval
+        covered.append(low <= 40 / (40 + n_missed) <= high)
+    assert np.mean(covered) >= 0.9

@@ -8,7 +8,7 @@ import pytest
 
 from selfpaced.cli.commands.review import OF_SCORES
 from tests.reviewing.conftest import HOSTILE
-from tests.reviewing.running import InProcess
+from tests.reviewing.running import InProcess, queue_of
 
 ROWS = ("--rows", "payments.parquet", "--past", "payments.parquet", "--entity", "card", "--time-column", "when")
 
@@ -69,6 +69,49 @@ def test_an_audit_is_blind_and_its_recall_is_told_at_the_end(reviewing):
     assert all(item["score"] is None and item["reasons"] == [] for item in shown)
     assert "of 8 alerts with a verdict are rare" in state["summary"]["found"]
     assert "of 12 rows that were drawn at random from the 32 others" in state["summary"]["found"]
+
+
+def judged(n_verdicts, *options, reviewers=("Ann",)):
+    """What a review with these options says after some more verdicts: those about t0, t1, t2 and t39 are rare."""
+    queue = queue_of("scores.parquet", "-o", "verdicts.csv", *options)
+    for at in range(n_verdicts):
+        number = queue.next_for(reviewers[at % len(reviewers)])
+        verdict = "rare" if queue.items[number].id in ("t0", "t1", "t2", "t39") else "common"
+        queue.record(number, reviewers[at % len(reviewers)], verdict, "")
+    queue.file.close()
+    return queue.findings()
+
+
+@pytest.mark.parametrize("before", [(), ("--audit", 32, "--seed", 1), ("--audit", 12)])
+def test_an_audit_that_goes_on_from_other_verdicts_has_no_estimate_until_all_rows_have_one(scores, before):
+    judged(4, *before)
+    said = judged(16, "--audit", 32)
+    assert said.startswith("There is no estimate of the recall yet: rows had verdicts before this audit began")
+    assert said.endswith("until the 20 rows that are left have a verdict.")
+    assert "3 of 8 alerts with a verdict are rare, and 1 of 32 rows" in judged(20, "--audit", 32)
+
+
+def test_an_audit_that_is_stopped_and_resumed_has_an_estimate_at_any_time(scores):
+    judged(10, "--audit", 32)
+    assert "So the estimated recall is" in judged(20, "--audit", 32)
+
+
+def test_a_row_that_one_of_two_reviewers_leaves_open_widens_the_interval_of_a_stopped_audit(scores):
+    judged(10, "--audit", 32, reviewers=("Ann", "Bob"))
+    queue = queue_of("scores.parquet", "-o", "verdicts.csv", "--audit", 32)
+    open_row, ahead = queue.next_for("Ann"), queue.next_for("Bob")
+    queue.record(ahead, "Bob", "common", "")
+    queue.file.close()
+    assert ahead > open_row
+    assert "1 more without a clear verdict may be rare or common: the interval allows for both" in queue.findings()
+
+
+def test_an_audit_in_which_all_drawn_rows_are_unsure_does_not_pass_over_the_recall(scores):
+    queue = queue_of("scores.parquet", "-o", "verdicts.csv", "--audit", 5)
+    for number, item in enumerate(queue.items):
+        queue.record(number, "Ann", "rare" if item.is_alert else "unsure", "")
+    queue.file.close()
+    assert "That is too little to estimate the recall: it has a 90% interval from 20% to 100%." in queue.findings()
 
 
 def test_only_this_page_in_a_browser_of_this_machine_gets_rows(reviewing):

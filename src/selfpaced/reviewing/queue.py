@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from selfpaced.exceptions import TableError
-from selfpaced.reviewing.recall import RecallEstimate, Reviewed, estimate_recall
+from selfpaced.reviewing.recall import Reviewed, estimate_recall
 from selfpaced.reviewing.verdicts import DISAGREED, VERDICTS, Verdict, VerdictFile, outcome, standing
 
 SECONDS_HELD = 600.0  # until a row goes to another reviewer, if the first one has gone
@@ -118,17 +118,27 @@ class Queue:
         """What the verdicts about each row come to, by its number, in the order of the first verdicts."""
         return {self._numbers[id]: outcome(said.values()) for id, said in self._said.items() if id in self._numbers}
 
-    def estimate(self) -> RecallEstimate:
-        """The recall. Rows without a clear outcome count as rows without a verdict."""
+    def findings(self) -> str:
+        """What the verdicts come to. Those of an audit do if they are about all rows or a random part of them."""
         found = self.outcomes()
+        n_left, reached = len(self.items) - len(found), max(found, default=-1) + 1
+        # Reviewers get rows in the random order of the audit, and each can be late with one of them.
+        n_late = len({who for item in self.items for who in self._said.get(item.id, ())}) - 1
+        if self.is_blind and n_left and any(number > at + n_late for at, number in enumerate(found)):
+            return (
+                "There is no estimate of the recall yet: rows had verdicts before this audit began, or got them in "
+                "another order than its random one, so those with a verdict are no random sample. Go on with the same "
+                f"command until the {n_left:,} rows that are left have a verdict."
+            )
 
         def reviewed(is_alert: bool, n_rows: int) -> Reviewed:
-            clear = [said for number, said in found.items() if self.items[number].is_alert == is_alert]
-            clear = [said for said in clear if said in ("rare", "common")]
-            return Reviewed(n_rows, len(clear), clear.count("rare"))
+            looked_at = range(reached) if self.is_blind else found
+            said = [found.get(number) for number in looked_at if self.items[number].is_alert == is_alert]
+            n_rare, n_common = said.count("rare"), said.count("common")
+            return Reviewed(n_rows, n_rare + n_common, n_rare, len(said) - n_rare - n_common)
 
         n_alerts = sum(item.is_alert for item in self.items)
-        return estimate_recall(reviewed(True, n_alerts), reviewed(False, self.n_others))
+        return str(estimate_recall(reviewed(True, n_alerts), reviewed(False, self.n_others)))
 
     def summary(self) -> dict[str, Any]:
         """The state of the review. A blind one says what it has found only when it is complete."""
@@ -144,7 +154,7 @@ class Queue:
             "listed": [{"number": one, "id": self.items[one].id, "outcome": found[one]} for one in listed][
                 :MOST_LISTED
             ],
-            "found": None if self.is_blind and n_left else str(self.estimate()),
+            "found": None if self.is_blind and n_left else self.findings(),
             "is_blind": self.is_blind,
         }
 

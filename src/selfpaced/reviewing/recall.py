@@ -10,11 +10,12 @@ from selfpaced.thresholds import CONFIDENCE, Interval
 
 @dataclass(frozen=True)
 class Reviewed:
-    """Some rows, of which a random part has a verdict."""
+    """Some rows, of which a random part was looked at."""
 
     n_rows: int
     n_judged: int
     n_rare: int  # of those with a verdict
+    n_unclear: int = 0  # looked at without a verdict; these are not a random part, so bounds allow for both
 
     @property
     def is_complete(self) -> bool:
@@ -30,16 +31,17 @@ class Reviewed:
 
         It holds all numbers of rare rows for which a draw like this one, or a more extreme one, is not too unlikely.
 
-        >>> Reviewed(1020, 20, 0).bounds(0.9)
-        Interval(low=0.0, high=140.0)
+        >>> Reviewed(1020, 20, 0).bounds(0.9), Reviewed(20, 17, 5, n_unclear=3).bounds(0.9)
+        (Interval(low=0.0, high=140.0), Interval(low=5.0, high=8.0))
         """
         from scipy.stats import hypergeom  # here, because this import takes half a second
 
         side, most = (1 - confidence) / 2, self.n_rows - (self.n_judged - self.n_rare)
-        possible = range(self.n_rare, most + 1)
+        possible, size, n_rare = range(self.n_rare, most + 1), self.n_judged + self.n_unclear, self.n_rare
         # Both probabilities change in one direction with the number of rare rows.
-        low = bisect_left(possible, side, key=lambda n: hypergeom.sf(self.n_rare - 1, self.n_rows, n, self.n_judged))
-        high = bisect_right(possible, -side, key=lambda n: -hypergeom.cdf(self.n_rare, self.n_rows, n, self.n_judged))
+        low = bisect_left(possible, side, key=lambda n: hypergeom.sf(n_rare - 1, self.n_rows, n, size))
+        n_rare += self.n_unclear
+        high = bisect_right(possible, -side, key=lambda n: -hypergeom.cdf(n_rare, self.n_rows, n, size))
         return Interval(float(possible[low]), float(possible[high - 1]))
 
 
@@ -61,10 +63,12 @@ So the estimated recall is 67%, with a 90% interval from 40% to 91%.
         """
         alerts, others = self.alerts, self.others
         said = f"{alerts.n_rare:,} of {alerts.n_judged:,} alerts with a verdict are rare"
-        if not others.n_judged:
+        if not others.n_judged + others.n_unclear:
             return f"{said}."
         said += f", and {others.n_rare:,} of {others.n_judged:,} rows that were drawn at random from the "
         said += f"{others.n_rows:,} others."
+        if n_unclear := alerts.n_unclear + others.n_unclear:
+            said += f" {n_unclear:,} more without a clear verdict may be rare or common: the interval allows for both."
         low, high = (f"{100 * one:.3g}%" if one < 0.01 else f"{100 * one:.0f}%" for one in self.interval)
         interval = f"a {self.confidence:.0%} interval from {low} to {high}"
         if self.recall is None:

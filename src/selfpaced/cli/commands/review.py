@@ -64,7 +64,7 @@ def _review(queue: Queue, port: int, talk: Talk) -> None:
     summary = queue.summary()
     counts = ", ".join(f"{count:,} {name}" for name, count in summary["counts"].items() if count)
     talk.say(f"\n{summary['n_reviewed']:,} of {n_rows:,} rows have a verdict{f': {counts}' if counts else ''}.")
-    talk.say(str(queue.estimate()))
+    talk.say(queue.findings())
 
 
 def open_queue(options: Namespace) -> Queue | None:
