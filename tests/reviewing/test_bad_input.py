@@ -78,7 +78,9 @@ def test_what_cannot_be_reviewed_here_is_refused(scores, capsys):
         taken.listen()
         assert "is in use" in refusal(capsys, *REVIEW, "--port", str(taken.getsockname()[1]))
     assert "--audit 33 is more than the 32 rows" in refusal(capsys, *REVIEW, "--audit", "33")
-    assert "--past and --entity go together" in refusal(capsys, *REVIEW, "--past", "payments.parquet")
+    past = ("--past", "payments.parquet", "--entity", "card", "--time-column", "when")
+    for some in (past[:2], past[:4], past[4:], past[:2] + past[4:]):
+        assert "--past, --entity and --time-column go together" in refusal(capsys, *REVIEW, *some)
     pd.read_parquet("payments.parquet")[:2].to_parquet("payments.parquet")
     assert "6 of 8 rows to review are not in payments.parquet" in refusal(capsys, *REVIEW, "--rows", "payments.parquet")
 

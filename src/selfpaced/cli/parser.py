@@ -425,9 +425,9 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
             "--id COL": "the column of ids (default: the first column that is not a score)",
             "--model MODEL": "the model of the scores: verdicts then come with labels in its words",
             "--rows FILE": "the rows that were scored, with the ids, to show all their columns",
-            "--past FILE": "rows to show those of the same entity from, such as earlier payments of a card",
+            "--past FILE": "earlier rows, to show those of the same entity: needs --entity and --time-column",
             "--entity COL": "the column of entities for --past, such as card",
-            "--time-column COL": "the column of times: of --past, show only rows before the one under review",
+            "--time-column COL": "the column of times: rows of --past before the one under review are shown",
             "--audit N=0": "mix in N rows drawn at random from those that are not alerts, without saying which, so "
             "that the recall can be estimated; scores and reasons are hidden then",
             "--seed N=0": "the seed of the draw and of its order (default: %(default)s)",

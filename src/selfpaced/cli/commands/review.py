@@ -74,10 +74,12 @@ def open_queue(options: Namespace) -> Queue | None:
         raise TableError(f"{output} is not on this machine. Verdicts are saved one by one, in a local file.")
     if options.audit < 0:
         raise TableError(f"--audit must be at least 0; got {options.audit}.")
-    if (options.past is None) != (options.entity is None):
-        raise TableError("--past and --entity go together: earlier rows, and the column of what they belong to.")
-    if options.time_column is not None and options.past is None:
-        raise TableError("--time-column is for earlier rows. Name their file: --past FILE.")
+    if len({one is None for one in (options.past, options.entity, options.time_column)}) > 1:
+        # Without times, the row itself would be among the earlier rows, with its label.
+        raise TableError(
+            "--past, --entity and --time-column go together: a file of earlier rows, the column of what they belong "
+            "to, and the column of their times."
+        )
     trained_on = None if options.model is None else load_ensemble(options.model).trained_on_
     chosen = chosen_rows(options)
     if not chosen.ids:
@@ -217,12 +219,12 @@ def _rows(reader: Reader, is_wanted: Mask) -> list[dict[str, Any]]:
 def _with_past(
     options: Namespace, items: list[Item], rows: list[dict[str, Any]], first: Sequence[str | None]
 ) -> list[Item]:
-    """The items with the last rows of the same entity: before each row if there are times, or else of all of them.
+    """The items with the last rows of the same entity before each row.
 
     `first` are the columns to begin with: the time, and the labels, which are known of earlier rows.
     """
     entity, when, reader = options.entity, options.time_column, open_reader(options.past, {}, Needed())
-    for name in filter(None, (entity, when)):
+    for name in (entity, when):
         for where, names in ((options.past, reader.column_names), ("the rows to review", list(rows[0]))):
             if name not in names:
                 raise TableError(
@@ -232,17 +234,14 @@ def _with_past(
     entities = {str(row[entity]) for row in rows if row[entity] is not None}
     keys = pc.cast(plain(reader.column(entity)), pa.string()).to_pylist()
     found = _rows(reader, np.array([key in entities for key in keys], dtype=bool))
-    times = [None] * len(found) if when is None else _times(found, when)
-    own = [None] * len(rows) if when is None else _times(rows, when)
     by_entity: dict[str, list[tuple[Any, dict[str, Any]]]] = defaultdict(list)
-    for time, row in zip(times, found, strict=True):
+    for time, row in zip(_times(found, when), found, strict=True):
         by_entity[str(row[entity])].append((time, row))
     names = [name for name in reader.column_names if name != entity and not OF_SCORES.fullmatch(name)]
     columns = [*(name for name in first if name in names), *(name for name in names if name not in first)]
     complete = []
-    for item, row, time in zip(items, rows, own, strict=True):
-        earlier = [one for one in by_entity[str(row[entity])] if time is None or one[0] < time]
-        last = sorted(earlier, key=lambda one: one[0]) if time is not None else earlier
+    for item, row, time in zip(items, rows, _times(rows, when), strict=True):
+        last = sorted((one for one in by_entity[str(row[entity])] if one[0] < time), key=lambda one: one[0])
         texts = [[text(one[name]) for name in columns] for _, one in last[-MOST_PAST:][::-1]]
         past = PastRows(f"{entity} {text(row[entity])}", columns, texts, len(last))
         complete.append(replace(item, past=past))
