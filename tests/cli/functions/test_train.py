@@ -66,9 +66,9 @@ def test_rows_are_converted_by_the_schema_once_however_many_passes_a_fit_makes(p
 
 def test_held_out_rows_are_scored_and_their_thresholds_swept_once_also_with_a_report(payments, monkeypatch):
     scored, swept = [], []
-    staged, sweep = Model.staged, command.sweep_of
+    staged, sweep = Model.staged, command.thresholds.sweep_of
     monkeypatch.setattr(Model, "staged", lambda model, X, n_jobs: scored.append(len(X)) or staged(model, X, n_jobs))
-    monkeypatch.setattr(command, "sweep_of", lambda *given: swept.append(1) or sweep(*given))
+    monkeypatch.setattr(command.thresholds, "sweep_of", lambda *given: swept.append(1) or sweep(*given))
     monkeypatch.setattr("selfpaced.report.building.choice_from", None)
     monkeypatch.setattr("selfpaced.report.building.sweep_of", None)
     found = train(TrainRequest(payments, "label", base="tree", members=3), for_report=True)
