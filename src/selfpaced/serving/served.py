@@ -153,12 +153,18 @@ class ServedModel:
     model: Any
     scorer: RowScorer
     rule: AlertRule
+    column: int  # of the score among the probabilities of all classes
     columns: tuple[str, ...]  # that a row must have; none for a model without feature names
     categories: Mapping[str, frozenset[str]]  # the known ones, by column
 
     @property
     def has_names(self) -> bool:
         return self.model.model_.reader.names is not None
+
+    def scores(self, probabilities: Floats) -> Floats:
+        """The scores of rows, by their probabilities of all classes."""
+        scores: Floats = probabilities[:, self.column]
+        return scores
 
     def read(self, row: Any) -> ReadRow:
         """Check a row. One that does not fit is refused, with the columns that may be meant."""
@@ -198,7 +204,8 @@ def load_served(path: Path, content: bytes, wanted: Wanted) -> ServedModel:
     columns = reader.schema.sources if reader.schema is not None else list(reader.names or ())
     wanted.check_log(columns)
     rule, version = wanted.rule_for(model, card), model_id(content)
-    return ServedModel(version, card, model, model.row_scorer(), rule, tuple(columns), _categories(model))
+    column = model.model_.trained_on.score_column
+    return ServedModel(version, card, model, model.row_scorer(), rule, column, tuple(columns), _categories(model))
 
 
 class ModelSlot:
