@@ -46,7 +46,7 @@ class Answer:
 
     @property
     def scores(self) -> list[float]:
-        scores: list[float] = self.model.scores(self.probabilities).tolist()
+        scores: list[float] = self.probabilities[:, self.model.column].tolist()
         return scores
 
     @property
@@ -188,7 +188,7 @@ class Service:
 
     def _answer(self, model: ServedModel, rows: Sequence[ReadRow], columns: Mapping[str, Floats]) -> Answer:
         found = score_together(model.scorer, rows)
-        scores = model.scores(found)
+        scores = found[:, model.column]
         answer = Answer(model, found, model.rule(scores, columns), [row.values for row in rows])
         for row, score in zip(rows, scores.tolist(), strict=True):
             self.drift.add_row(row, score)
@@ -232,13 +232,13 @@ class Service:
         try:
             for batch, found in score_arrow(model.model.model_, full, "the request"):
                 parts.append(found)
-                self.drift.add_batch(batch, model.scores(found))
+                self.drift.add_batch(batch, found[:, model.column])
         except (*UNFIT, KeyError, pa.ArrowException) as error:
             raise RefusedError(422, " ".join(str(error).split())) from None
         if self.state is not None:
             self._with_state(self.state.update, table)
         found = np.concatenate(parts)
-        answer = Answer(model, found, model.rule(model.scores(found), columns), ())
+        answer = Answer(model, found, model.rule(found[:, model.column], columns), ())
         self._count(answer)
         return answer, [] if self.log is None and self.shadow is None else full.to_pylist()
 
@@ -277,7 +277,7 @@ class Service:
             if not scored:
                 return
             found = score_together(model.scorer, [read for _, read in scored])
-            scores = model.scores(found)
+            scores = found[:, model.column]
             alerts = model.rule(scores, model.rule.numbers([record["row"] for record, _ in scored]))
             for (record, _), score, alert in zip(scored, scores.tolist(), alerts, strict=True):
                 record |= {"shadow_model": model.version, "shadow_probability": score}

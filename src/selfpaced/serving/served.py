@@ -161,11 +161,6 @@ class ServedModel:
     def has_names(self) -> bool:
         return self.model.model_.reader.names is not None
 
-    def scores(self, probabilities: Floats) -> Floats:
-        """The scores of rows, by their probabilities of all classes."""
-        scores: Floats = probabilities[:, self.column]
-        return scores
-
     def read(self, row: Any) -> ReadRow:
         """Check a row. One that does not fit is refused, with the columns that may be meant."""
         try:
