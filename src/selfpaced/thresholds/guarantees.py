@@ -107,8 +107,7 @@ class PrecisionGuaranteed(Rule):
                 "train a better model."
             )
         # Below the last threshold with this precision on these rows, more rows do not help.
-        last = int(np.flatnonzero(promising)[-1]) + 1
-        some = np.unique(np.linspace(0, last - 1, MOST_TRIED).astype(np.intp))
+        some = np.unique(np.linspace(0, np.flatnonzero(promising)[-1], MOST_TRIED).astype(np.intp))
         right, n_alerts = right[some], n_alerts[some]
         for times in np.geomspace(1.05, MOST_TIMES, 60):
             more = np.ceil(times * n_alerts)
