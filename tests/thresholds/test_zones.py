@@ -5,7 +5,7 @@ import pytest
 
 from selfpaced import choose_threshold
 from selfpaced.exceptions import UnknownRuleError, UnreachableRuleError
-from selfpaced.thresholds import ZoneLimits, best_rows, parse_rule
+from selfpaced.thresholds import ZoneLimits, best_rows, parse_rule, sweep_of
 
 DAY = np.timedelta64(1, "D")
 BEGIN = np.datetime64("2024-03-01")
@@ -102,6 +102,38 @@ class TestZones:
         assert choice.recall >= 0.9
         assert choice.threshold == alone.threshold
 
+    @pytest.mark.parametrize(("rule", "n_rare"), [("recall>=0.28", 7), ("recall>=0.3", 8)])
+    def test_a_recall_is_met_exactly_below_a_zone_of_one_row(self, rule, n_rare):
+        y = (np.arange(100) == 0) | (np.arange(100) % 2 == 1) & (np.arange(100) < 48)  # 0.28 * 25 is a little above 7
+        choice = choose_threshold(y, -np.arange(100.0), f"block: alerts<=1, review: {rule}, pass")
+        assert [one.n_rare for one in choice.zone_figures] == [1, n_rare - 1, 25 - n_rare]
+
+    def test_a_recall_that_the_zone_above_has_exactly_leaves_nothing_to_find(self):
+        y, scores = np.arange(100) < 25, -np.arange(100.0)
+        with pytest.raises(UnreachableRuleError, match="'review' would be empty: the zones above it already meet"):
+            choose_threshold(y, scores, "block: alerts<=1, review: recall>=0.04, pass")
+
+    def test_the_precision_of_a_zone_is_the_share_of_its_rows_and_unknown_without_rows(self):
+        limits = ZoneLimits(("block", "review", "pass"), (0.9, 0.3))
+        figures = limits.figures(np.array([True, True, False, True, False]), [0.95, 0.9, 0.9, 0.1, 0.2])
+        assert [one.precision for one in figures] == [2 / 3, None, 1 / 2]
+        assert [one.recall for one in figures] == [2 / 3, 0, 1 / 3]
+
+    def test_a_score_at_a_threshold_is_in_the_zone_above(self):
+        limits = ZoneLimits(("a", "b", "c", "d"), (0.9, 0.5, 0.3))
+        assert limits.of([0.9, 0.5, 0.3, 0.29]).tolist() == ["a", "b", "c", "d"]
+        assert limits.lowest == 0.3
+
+    def test_zones_have_several_thresholds_and_so_no_value(self, rows):
+        y, scores, _ = rows
+        with pytest.raises(ValueError, match="have several thresholds"):
+            parse_rule("block: precision>=0.9, pass").value(sweep_of(y, scores).alerts)
+
+    @pytest.mark.parametrize("first", ["precision>=0.9 with 95%", "precision>=0.9"])
+    def test_zones_are_a_guarantee_if_the_first_one_is(self, first):
+        zones = parse_rule(f"block: {first}, review: recall>=0.8, pass")
+        assert zones.is_guarantee == ("with" in first)
+
     def test_alerts_per_rows_are_of_all_rows(self, rows):
         y, scores, _ = rows
         choice = choose_threshold(y, scores, "block: precision>=0.9, review: alerts<=10/1000, pass")
@@ -137,9 +169,15 @@ class TestZones:
         with pytest.raises(UnknownRuleError, match=r"does not name zones.*block: precision>=0\.95"):
             parse_rule(text)
 
-    def test_thresholds_of_zones_fall(self):
+    @pytest.mark.parametrize(
+        ("names", "thresholds"), [("abc", (0.3, 0.9)), ("abc", (0.5, 0.5)), ("a", ()), ("ab", (0.9, 0.5))]
+    )
+    def test_thresholds_of_zones_fall(self, names, thresholds):
         with pytest.raises(ValueError, match="from the highest down"):
-            ZoneLimits(("a", "b", "c"), (0.3, 0.9))
+            ZoneLimits(tuple(names), thresholds)
+
+    def test_two_zones_have_one_threshold(self):
+        assert ZoneLimits(("a", "b"), (0.5,)).of([0.5, 0.4]).tolist() == ["a", "b"]
 
 
 def test_the_best_rows_of_a_day_are_as_many_as_it_has():
