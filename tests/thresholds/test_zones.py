@@ -102,7 +102,7 @@ class TestZones:
         assert choice.recall >= 0.9
         assert choice.threshold == alone.threshold
 
-    @pytest.mark.parametrize(("rule", "n_rare"), [("recall>=0.28", 7), ("recall>=0.3", 8)])
+    @pytest.mark.parametrize(("rule", "n_rare"), [("recall>=0.08", 2), ("recall>=0.28", 7), ("recall>=0.3", 8)])
     def test_a_recall_is_met_exactly_below_a_zone_of_one_row(self, rule, n_rare):
         y = (np.arange(100) == 0) | (np.arange(100) % 2 == 1) & (np.arange(100) < 48)  # 0.28 * 25 is a little above 7
         choice = choose_threshold(y, -np.arange(100.0), f"block: alerts<=1, review: {rule}, pass")
