@@ -50,6 +50,7 @@ def gain_by_verdicts(seed, capsys):
     again = ("all.parquet", "--labels", verdicts, "--drop-unlabelled", "-o", "new.skops")
     code, said, complained = command(capsys, "refit", "old.skops", *again)
     assert code == 0, complained
+    assert "those with one are no random sample, so the figures below are too good" in complained
     assert f"{verdicts} has labels of 1,950 rows of all.parquet. New or changed: 1,950." in said
     old, new = (
         json.loads(command(capsys, "evaluate", one, "march.parquet", "--json")[1]) for one in ("old.skops", "new.skops")
@@ -91,6 +92,7 @@ def test_labels_by_id_replace_those_of_the_rows_and_doubtful_ones_change_nothing
     assert "The verdicts about 1 row disagree." in found
     assert "verdicts.csv has labels of 1 row of payments.parquet" in found
     assert "verdicts.csv has labels of 1 row that payments.parquet does not have." in complained
+    assert "no random sample" not in complained
     pd.DataFrame({"tx": [10, 11], "is_fraud": [1, 0]}).to_csv("labels.csv", index=False)
     assert "--id COL" in command(capsys, *refit, "labels.csv")[2]
     assert "--labels FILE" in command(capsys, "refit", model, "payments.parquet", "--id", "tx")[2]
