@@ -50,7 +50,7 @@ def with_labels(options: Namespace, data: Data, target: str, model: Any, talk: T
     if any(is_missing(label) for label in new):
         talk.warn(
             "other rows have no label. If alerts were reviewed, those with one are no random sample, so the figures "
-            "below are too good, the recall most of all. Judge the new model on rows that all have labels."
+            "below can be too good, the recall most of all. Judge the new model on rows that all have labels."
         )
     columns = dict(zip(names, rows.columns, strict=True)) | {target: pa.array(new)}
     return Data(pa.table(columns).to_reader(), {}, name=str(data))
