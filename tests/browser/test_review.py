@@ -57,6 +57,7 @@ def test_a_review_is_done_with_keys_alone_and_nothing_is_said_that_was_not_saved
     page.keyboard.press("u")
     page.locator("#done-card").wait_for()
     assert page.locator("#done-title").inner_text() == "All rows have a verdict"
+    assert "selfpaced refit MODEL DATA --labels FILE" in page.locator("#done-text").inner_text()
     assert "1 of 7 alerts with a verdict are rare." in page.locator("#found").inner_text()
     saved = pd.read_csv("verdicts.csv", keep_default_na=False)
     assert saved["verdict"].tolist() == ["rare", *["common"] * 6, "unsure"]
