@@ -57,6 +57,7 @@ def test_a_review_is_done_with_keys_alone_and_nothing_is_said_that_was_not_saved
     page.keyboard.press("u")
     page.locator("#done-card").wait_for()
     assert page.locator("#done-title").inner_text() == "All rows have a verdict"
+    assert "selfpaced refit MODEL DATA --labels FILE" in page.locator("#done-text").inner_text()
     assert "1 of 7 alerts with a verdict are rare." in page.locator("#found").inner_text()
     saved = pd.read_csv("verdicts.csv", keep_default_na=False)
     assert saved["verdict"].tolist() == ["rare", *["common"] * 6, "unsure"]
@@ -77,6 +78,39 @@ def test_a_verdict_that_cannot_be_saved_stays_on_the_page_with_its_note(go_to, r
     page.get_by_role("button", name="Rare").click()
     page.get_by_text("tx t1").wait_for()
     assert pd.read_csv("verdicts.csv")["note"].tolist() == ["important"]
+
+
+def test_a_note_waits_for_the_verdict_of_its_row_also_after_other_rows_and_a_reload(go_to, reviewing):  # noqa: F811
+    review = reviewing()
+    review.post("verdict", number=0, verdict="rare", note="saved")
+    visited = begun(go_to, review)
+    page, note = visited.page, visited.page.locator("#note")
+
+    def at(row, text):
+        page.get_by_role("heading", name=f"tx {row}").wait_for()
+        assert note.input_value() == text
+
+    note.fill("half of a")
+    page.get_by_text("Rows with a verdict").click()
+    page.get_by_role("button", name="t0").click()
+    at("t0", "saved")
+    note.fill("second thoughts")
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    at("t1", "half of a")
+    page.keyboard.press("b")
+    at("t0", "second thoughts")
+    page.remove_listener("dialog", visited._listeners.pop("dialog"))
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    at("t1", "half of a")
+    assert page.locator("#said").inner_text() == "Your note about this row is not saved yet. A verdict saves it."
+    page.keyboard.press("r")
+    at("t2", "")
+    page.keyboard.press("b")
+    at("t1", "half of a")
+    assert page.locator("#said").inner_text() == "You have said: rare. A new verdict replaces it."
+    assert pd.read_csv("verdicts.csv")["note"].tolist() == ["saved", "half of a"]
 
 
 def test_the_browser_asks_before_it_closes_a_page_with_a_note_that_is_not_saved(go_to, reviewing):  # noqa: F811

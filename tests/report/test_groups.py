@@ -6,7 +6,8 @@ import pytest
 
 from selfpaced.exceptions import TableError
 from selfpaced.report import report_of_scores
-from selfpaced.report.groups import FEWEST_ROWS, group_facts
+from selfpaced.report.groups import FEWEST_ROWS, Difference, difference_text, group_facts
+from selfpaced.thresholds import Interval
 
 RNG = np.random.default_rng(0)
 Y = RNG.random(2000) < 0.2
@@ -48,6 +49,11 @@ def test_a_group_of_one_row_is_not_compared():
     found = group_facts(groups, "g", Y, SCORES, 0.5)
     assert found.groups[-1].n_rows == 1
     assert all("alone" not in (one.highest, one.lowest) for one in found.differences)
+
+
+def test_a_difference_of_small_rates_is_written_with_two_digits():
+    one = Difference("false_alarm_rate", "a", "b", 0.00027, Interval(-0.0002, 0.000811))
+    assert "0.027 points apart (90% interval -0.020 to +0.081: it contains 0" in difference_text(one)
 
 
 def test_a_column_of_ten_thousand_values_is_refused():

@@ -68,7 +68,11 @@ def test_verdicts_of_a_spreadsheet_and_about_unknown_rows_are_kept(scores):
 
 def test_what_cannot_be_reviewed_here_is_refused(scores, capsys):
     Path("verdicts.csv").write_text("card,verdict,note,reviewer,time\n")
-    assert "so it belongs to another review" in refusal(capsys, *REVIEW)
+    said = refusal(capsys, *REVIEW)
+    assert (
+        "instead of 'tx,verdict,note,reviewer,time', so it belongs to another review, or was begun with other" in said
+    )
+    assert "Give --id and --model as before, or choose another file: -o FILE." in said
     Path("verdicts.csv").unlink()
     queue = queue_of(*REVIEW)
     assert "Another process reviews into verdicts.csv" in refusal(capsys, *REVIEW)

@@ -1,9 +1,12 @@
 """The estimate of the recall from a sample of the rows that are not alerts."""
 
+import re
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from selfpaced.reviewing import Reviewed, estimate_recall
+from selfpaced.reviewing import Item, Queue, Reviewed, estimate_recall
 
 
 @pytest.mark.parametrize(("n_alerts_judged", "n_sampled"), [(50, 200), (20, 200), (50, 1000)])
@@ -40,3 +43,41 @@ def test_the_interval_holds_the_recall_if_reviewers_are_unsure_about_rare_rows_o
         low, high = estimate_recall(Reviewed(50, 50, 40), others).interval
         covered.append(low <= 40 / (40 + n_missed) <= high)
     assert np.mean(covered) >= 0.9
+
+
+N_ALERTS, N_OTHERS, N_MISSED = 8, 200, 20
+
+
+def reviewed(verdicts, rng, drawn, n_verdicts, n_alerts=N_ALERTS):
+    """What a review says after some more verdicts. The first rows of the table are alerts, and the next ones missed."""
+    file = SimpleNamespace(verdicts=verdicts, append=verdicts.append)
+    places = dict.fromkeys(range(n_alerts), 0) | {number: place for place, number in enumerate(drawn, 1)}
+    order = rng.permutation(list(places)) if len(drawn) else list(places)
+    queue = Queue([Item(str(one), places[one], None, (), ()) for one in order], file, {}, N_OTHERS)
+    for _ in range(n_verdicts):
+        number = queue.next_for("Ann")
+        queue.record(number, "Ann", "rare" if order[number] < N_ALERTS + N_MISSED else "common", "")
+    return queue.findings()
+
+
+@pytest.mark.parametrize("n_before", [0, 10])
+def test_an_audit_after_all_alerts_or_a_smaller_audit_can_stop_early_and_has_no_bias(n_before):
+    rng, estimates = np.random.default_rng(0), []
+    for _ in range(400):
+        verdicts, drawn = [], N_ALERTS + rng.permutation(N_OTHERS)
+        reviewed(verdicts, rng, drawn[:n_before], N_ALERTS + n_before)
+        said = reviewed(verdicts, rng, drawn[:60], 20)
+        n_rare, n_judged = map(int, re.search(r"and (\d+) of (\d+) rows that were drawn", said).groups())
+        assert n_judged == n_before + 20
+        estimates.append(N_OTHERS * n_rare / n_judged)
+    assert np.mean(estimates) == pytest.approx(N_MISSED, abs=3 * np.std(estimates) / 20)
+
+
+def test_an_audit_after_a_review_of_more_alerts_has_no_estimate_before_it_ends():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        verdicts, drawn = [], N_ALERTS + rng.permutation(N_OTHERS)
+        reviewed(verdicts, rng, [], N_ALERTS + 3, n_alerts=N_ALERTS + 3)  # three missed rows were alerts then
+        assert reviewed(verdicts, rng, drawn[:60], 20).startswith("There is no estimate of the recall yet")
+    n_left = 60 - 20 - len({"8", "9", "10"} & set(map(str, drawn[:60])))
+    assert "of 60 rows that were drawn at random" in reviewed(verdicts, rng, drawn[:60], n_left)

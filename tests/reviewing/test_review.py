@@ -4,6 +4,7 @@ import http.client
 import signal
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from selfpaced.cli.commands.review import OF_SCORES
@@ -91,6 +92,26 @@ def test_an_audit_that_goes_on_from_other_verdicts_has_no_estimate_until_all_row
     assert "3 of 8 alerts with a verdict are rare, and 1 of 32 rows" in judged(20, "--audit", 32)
 
 
+@pytest.mark.parametrize(("n_before", "before"), [(8, ()), (20, ("--audit", 12))])
+def test_an_audit_after_all_alerts_or_a_smaller_audit_has_an_estimate_before_it_ends(scores, n_before, before):
+    judged(n_before, *before)
+    said = judged(15, "--audit", 32)
+    assert said.startswith("3 of 8 alerts with a verdict are rare, and ")
+    assert f" of {n_before + 15 - 8} rows that were drawn at random from the 32 others. So the estimated" in said
+
+
+def test_verdicts_about_rows_outside_of_an_audit_leave_its_estimate_to_the_end(scores):
+    rows = pd.read_parquet("scores.parquet")
+    judged(8)
+    rows.assign(alert=rows["alert"] & (rows["score"] < rows["score"][2])).to_parquet("scores.parquet")
+    # Now three rare rows are no alerts. An audit that happens to draw none of them is no sample of all others.
+    queue = queue_of("scores.parquet", "-o", "verdicts.csv", "--audit", 3)
+    assert queue.n_unknown == 3
+    queue.record(queue.next_for("Ann"), "Ann", "common", "")
+    queue.file.close()
+    assert queue.findings().startswith("There is no estimate of the recall yet: rows had verdicts before this audit")
+
+
 def test_an_audit_that_is_stopped_and_resumed_has_an_estimate_at_any_time(scores):
     judged(10, "--audit", 32)
     assert "So the estimated recall is" in judged(20, "--audit", 32)
@@ -109,7 +130,7 @@ def test_a_row_that_one_of_two_reviewers_leaves_open_widens_the_interval_of_a_st
 def test_an_audit_in_which_all_drawn_rows_are_unsure_does_not_pass_over_the_recall(scores):
     queue = queue_of("scores.parquet", "-o", "verdicts.csv", "--audit", 5)
     for number, item in enumerate(queue.items):
-        queue.record(number, "Ann", "rare" if item.is_alert else "unsure", "")
+        queue.record(number, "Ann", "rare" if item.place == 0 else "unsure", "")
     queue.file.close()
     assert "That is too little to estimate the recall: it has a 90% interval from 20% to 100%." in queue.findings()
 

@@ -15,6 +15,7 @@ from selfpaced.cli.request import Data
 from selfpaced.exceptions import TableError, did_you_mean, pa, pc
 from selfpaced.model import TrainedOn
 from selfpaced.predicting import check_labels
+from selfpaced.report import html
 from selfpaced.reviewing import DISAGREED, outcome, read_verdicts, standing
 from selfpaced.tables import is_missing, plain
 from selfpaced.tables.files import Needed, Reader
@@ -31,27 +32,28 @@ def with_labels(options: Namespace, data: Data, target: str, model: Any, talk: T
     if not fits_in_memory(reader.n_rows or 0, len(names)):
         raise TableError(f"{data} is too large for the memory, but --labels needs its rows there. Give fewer rows.")
     ids = ids_in(reader, column, str(data))
-    known = [labels.get(id) for id in ids]
-    n_known = sum(label is not None for label in known)
+    known, n_known = [labels.get(id) for id in ids], sum(id in labels for id in ids)
     if not n_known:
         raise TableError(
             f"No id of {options.labels} is among the {len(ids):,} of column {column!r} in {data}. Give the rows that "
             "were reviewed."
         )
     if n_known < len(labels):
-        talk.warn(f"{options.labels} has labels of {_rows(len(labels) - n_known)} that {data} does not have.")
+        talk.warn(
+            f"{options.labels} has labels of {html.plural(len(labels) - n_known, 'row')} that {data} does not have."
+        )
     rows = reader.table(names)
     old = plain(rows.column(target)).to_pylist() if target in names else [None] * len(ids)
-    new = pa.array([before if label is None else label for label, before in zip(known, old, strict=True)])
+    new = [before if label is None else label for label, before in zip(known, old, strict=True)]
     n_changed = sum(label is not None and label != before for label, before in zip(known, old, strict=True))
-    talk.say(f"{options.labels} has labels of {_rows(n_known)} of {data}. New or changed: {n_changed:,}.")
-    position = names.index(target) if target in names else len(names)
-    rows = rows.drop_columns([target]) if target in names else rows
-    return Data(rows.add_column(position, target, new).to_reader(), {}, name=str(data))
-
-
-def _rows(n: int) -> str:
-    return f"{n:,} row{'' if n == 1 else 's'}"
+    talk.say(f"{options.labels} has labels of {html.plural(n_known, 'row')} of {data}. New or changed: {n_changed:,}.")
+    if any(is_missing(label) for label in new):
+        talk.warn(
+            "other rows have no label. If alerts were reviewed, those with one are no random sample, so the figures "
+            "below can be too good, the recall most of all. Judge the new model on rows that all have labels."
+        )
+    columns = dict(zip(names, rows.columns, strict=True)) | {target: pa.array(new)}
+    return Data(pa.table(columns).to_reader(), {}, name=str(data))
 
 
 def ids_in(reader: Reader, column: str, where: str) -> list[str]:
@@ -119,7 +121,7 @@ def _given(options: Namespace, target: str, trained_on: TrainedOn, talk: Talk) -
     counts = Counter(outcomes.values())
     for name, said in {"unsure": "are unsure", DISAGREED: "disagree"}.items():
         if counts[name]:
-            talk.say(f"The verdicts about {_rows(counts[name])} {said}. They change no label.")
+            talk.say(f"The verdicts about {html.plural(counts[name], 'row')} {said}. They change no label.")
     return options.id or column, {id: meaning[said] for id, said in outcomes.items() if said in meaning}
 
 

@@ -252,11 +252,11 @@ FIGURE_NAMES = {"precision": "precision", "recall": "recall", "false_alarm_rate"
 
 def difference_text(one: Difference) -> str:
     """A difference in a sentence."""
-    low, high = (f"{100 * end:+.1f}" for end in one.interval)
+    low, high = (f"{'-' if end < 0 else '+'}{percent(abs(end))[:-1]}" for end in one.interval)
     sure = "it contains 0, so it may be chance" if one.interval.low <= 0 else "it does not contain 0"
     return (
         f"The {FIGURE_NAMES[one.figure]} is highest for {one.highest} and lowest for {one.lowest}: "
-        f"{100 * one.difference:.1f} points apart ({CONFIDENCE:.0%} interval {low} to {high}: {sure})."
+        f"{percent(one.difference)[:-1]} points apart ({CONFIDENCE:.0%} interval {low} to {high}: {sure})."
     )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Any
 
 from selfpaced.exceptions import TableError
@@ -33,7 +34,7 @@ class Item:
     """A row to review. Values are texts; None is a missing value."""
 
     id: str
-    is_alert: bool
+    place: int  # among the rows drawn at random, from 1; 0 for an alert
     score: float | None
     reasons: Sequence[dict[str, Any]]
     row: Sequence[tuple[str, str | None]]
@@ -47,15 +48,10 @@ class Queue:
     """
 
     def __init__(
-        self,
-        items: Sequence[Item],
-        file: VerdictFile,
-        facts: Mapping[str, str | None],
-        n_others: int = 0,
-        is_blind: bool = False,
+        self, items: Sequence[Item], file: VerdictFile, facts: Mapping[str, str | None], n_others: int = 0
     ) -> None:
         self.items, self.file, self.facts = items, file, facts
-        self.n_others, self.is_blind = n_others, is_blind
+        self.n_others, self.is_blind = n_others, any(item.place for item in items)
         self._numbers = {item.id: number for number, item in enumerate(items)}
         self._said = standing(file.verdicts)
         self._held: dict[int, tuple[str, float]] = {}  # the reviewer who looks at a row, and since when
@@ -69,13 +65,9 @@ class Queue:
         """The first row without a verdict that no other reviewer looks at; the same one until there is a verdict."""
         now = time.monotonic()
         waiting = [number for number, item in enumerate(self.items) if item.id not in self._said]
-        for number in waiting:
-            if self._held.get(number, ("", 0.0))[0] == reviewer:
-                return self._hold(number, reviewer)
-        for number in waiting:
-            if number not in self._held or now - self._held[number][1] > SECONDS_HELD:
-                return self._hold(number, reviewer)
-        return None
+        own = [number for number in waiting if self._held.get(number, ("", 0.0))[0] == reviewer]
+        free = [number for number in waiting if number not in self._held or now - self._held[number][1] > SECONDS_HELD]
+        return next((self._hold(number, reviewer) for number in own + free), None)
 
     def _hold(self, number: int, reviewer: str) -> int:
         self._held[number] = reviewer, time.monotonic()
@@ -120,24 +112,29 @@ class Queue:
 
     def findings(self) -> str:
         """What the verdicts come to. Those of an audit do if they are about all rows or a random part of them."""
-        found = self.outcomes()
-        n_left, reached = len(self.items) - len(found), max(found, default=-1) + 1
+        found, order = self.outcomes(), list(range(len(self.items)))
+        n_left, n_alerts = len(order) - len(found), sum(item.place == 0 for item in self.items)
+        # What was finished before: all alerts, or a smaller audit, which has the first of the rows drawn here.
+        last = accumulate((self.items[number].place for number in found), max)
+        n_before = max((n for n, place in enumerate(last, 1) if n == n_alerts + place), default=0)
+        order = list(dict.fromkeys([*[*found][:n_before], *order]))
+        at = {number: place for place, number in enumerate(order)}
         # Reviewers get rows in the random order of the audit, and each can be late with one of them.
         n_late = len({who for item in self.items for who in self._said.get(item.id, ())}) - 1
-        if self.is_blind and n_left and any(number > at + n_late for at, number in enumerate(found)):
+        is_random = not self.n_unknown and all(at[number] <= n + n_late for n, number in enumerate(found))
+        if self.is_blind and n_left and not is_random:
             return (
                 "There is no estimate of the recall yet: rows had verdicts before this audit began, or got them in "
                 "another order than its random one, so those with a verdict are no random sample. Go on with the same "
                 f"command until the {n_left:,} rows that are left have a verdict."
             )
+        looked_at = order[: 1 + max((at[number] for number in found), default=-1)] if self.is_blind else found
 
         def reviewed(is_alert: bool, n_rows: int) -> Reviewed:
-            looked_at = range(reached) if self.is_blind else found
-            said = [found.get(number) for number in looked_at if self.items[number].is_alert == is_alert]
+            said = [found.get(number) for number in looked_at if (self.items[number].place == 0) == is_alert]
             n_rare, n_common = said.count("rare"), said.count("common")
             return Reviewed(n_rows, n_rare + n_common, n_rare, len(said) - n_rare - n_common)
 
-        n_alerts = sum(item.is_alert for item in self.items)
         return str(estimate_recall(reviewed(True, n_alerts), reviewed(False, self.n_others)))
 
     def summary(self) -> dict[str, Any]:
@@ -151,8 +148,9 @@ class Queue:
             "n_reviewed": len(found),
             "n_left": n_left,
             "counts": {name: counts[name] for name in (*VERDICTS, DISAGREED)},
-            "listed": [{"number": one, "id": self.items[one].id, "outcome": found[one]} for one in listed][
-                :MOST_LISTED
+            "listed": [
+                {"number": number, "id": self.items[number].id, "outcome": found[number]}
+                for number in listed[:MOST_LISTED]
             ],
             "found": None if self.is_blind and n_left else self.findings(),
             "is_blind": self.is_blind,

@@ -170,7 +170,8 @@ class VerdictFile:
         if _values(first.removeprefix(MARK)) != self.layout.header:
             raise TableError(
                 f"{self.path} has the header {first.removeprefix(MARK).decode(errors='replace').strip()!r} instead of "
-                f"{','.join(self.layout.header)!r}, so it belongs to another review. Choose another file: -o FILE."
+                f"{','.join(self.layout.header)!r}, so it belongs to another review, or was begun with other options. "
+                "Give --id and --model as before, or choose another file: -o FILE."
             )
         self._size = len(content)
         if lines and not lines[-1].endswith(b"\n"):

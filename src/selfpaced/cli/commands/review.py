@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from selfpaced.cli.columns import Mask
 from selfpaced.cli.labels import checked_ids, ids_in, label_of, texts_of
@@ -92,7 +93,7 @@ def open_queue(options: Namespace) -> Queue | None:
         "target": layout.target,
         **layout.labels,
     }
-    return Queue(items, VerdictFile(output, layout), facts, chosen.n_others, options.audit > 0)
+    return Queue(items, VerdictFile(output, layout), facts, chosen.n_others)
 
 
 def _layout(id_column: str, trained_on: TrainedOn | None) -> Layout:
@@ -110,7 +111,7 @@ class ChosenRows:
     id_column: str
     ids: list[str]
     table: Any
-    is_alert: Mask
+    places: NDArray[np.intp]  # in the draw: 0 for an alert, and 1, 2, ... for the other rows
     n_others: int  # the rows that are not alerts, of which some may have been drawn
 
 
@@ -129,10 +130,11 @@ def chosen_rows(options: Namespace) -> ChosenRows:
     others = np.flatnonzero(~is_alert)
     if options.audit > others.size:
         raise TableError(f"--audit {options.audit} is more than the {others.size:,} rows that are not alerts.")
+    places = np.zeros(is_alert.size, dtype=np.intp)
     drawn = rng.permutation(others)[: options.audit]  # a larger audit has the same rows, and more
-    wanted = np.zeros(is_alert.size, dtype=bool)
-    wanted[np.flatnonzero(is_alert)] = wanted[drawn] = True
-    table, is_alert = reader.part(wanted).table(names), is_alert[wanted]
+    places[drawn] = 1 + np.arange(options.audit)
+    wanted = is_alert | (places > 0)
+    table, places = reader.part(wanted).table(names), places[wanted]
     ids = checked_ids(table.column(id_column).combine_chunks(), id_column, str(options.alerts))
     score = _score_column(names)
     if options.audit:
@@ -141,7 +143,7 @@ def chosen_rows(options: Namespace) -> ChosenRows:
         order = np.argsort(-plain(table.column(score)).to_numpy(), kind="stable")
     else:
         order = np.arange(len(ids))
-    return ChosenRows(id_column, [ids[at] for at in order], table.take(order), is_alert[order], int(others.size))
+    return ChosenRows(id_column, [ids[at] for at in order], table.take(order), places[order], int(others.size))
 
 
 def _alerts(reader: Reader, options: Namespace) -> Mask:
@@ -174,12 +176,12 @@ def items_of(options: Namespace, chosen: ChosenRows, trained_on: TrainedOn | Non
     items = [
         Item(
             id,
-            bool(is_alert),
+            int(place),
             None if score is None else own[score],
             _reasons(own),
             [(name, text(row[name])) for name in shown],
         )
-        for id, is_alert, own, row in zip(chosen.ids, chosen.is_alert, kept, rows, strict=True)
+        for id, place, own, row in zip(chosen.ids, chosen.places, kept, rows, strict=True)
     ]
     first = (options.time_column, None if trained_on is None else trained_on.target)
     return items if options.past is None else _with_past(options, items, rows, first)
