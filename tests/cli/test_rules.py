@@ -101,6 +101,15 @@ def test_a_rule_that_cannot_be_met_costs_no_model(run, csv):
     assert "precision of 0.9999" in kept["unmet"]
 
 
+def test_a_rule_that_cannot_be_met_is_said_with_quiet_too(run, csv):
+    command = train(csv, "--rule", "precision>=0.99 with 99%")
+    code, said, complained = run(*command, "--quiet")
+    assert (code, said) == (0, "")
+    assert complained.count("warning") == 1
+    assert "The threshold is the best by F1 instead." in complained
+    assert run(*command, "--json")[2] == ""
+
+
 def test_amounts_that_turn_out_wrong_cost_no_model(run, mixed, folder):
     mixed.assign(price=-1.0 * mixed["is_fraud"]).to_parquet("priced.parquet", index=False)
     code, _, complained = run(*train("priced.parquet", "--rule", "cost=5", "--amount", "price", "--exclude", "price"))

@@ -98,11 +98,11 @@ class Talk:
             print(_fitted(text), flush=True)  # a service may run for days after it
 
     def headline(self, text: str) -> None:
-        if not self.is_quiet:
-            print(f"{BOLD}{_fitted(text)}{RESET}" if self._colours else _fitted(text))
+        self.say(f"{BOLD}{text}{RESET}" if self._colours else text)
 
-    def warn(self, text: str) -> None:
-        if not self.is_quiet:
+    def warn(self, text: str, also_quiet: bool = False) -> None:
+        """`also_quiet`: an option was not honoured, which --quiet must not hide. With --json the result says so."""
+        if not (self._json if also_quiet else self.is_quiet):
             colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
             print(f"{YELLOW}warning:{RESET} {text}" if colours else f"warning: {text}", file=sys.stderr)
 

@@ -410,7 +410,7 @@ def _tell(talk: output.Talk, trained: Trained) -> None:
     if trained.choice is None:
         talk.warn("all rows have the same score: the model learned nothing. Try another --base, such as tree.")
     elif trained.unmet is not None:
-        talk.warn(f"{trained.unmet} The threshold is the best by F1 instead.")
+        talk.warn(f"{trained.unmet} The threshold is the best by F1 instead.", also_quiet=True)
     talk.say()
     talk.headline(output.headline(found, trained.request.target, trained.model.pos_label_, trained.choice))
     talk.say(
