@@ -195,9 +195,9 @@ class TestEverythingElse:
         path = export_onnx(adopt(fitted, X, y), tmp_path / "model.onnx")
         _, given = runtime.InferenceSession(path).run(None, {"X": X.to_numpy()})
         np.testing.assert_allclose(given, fitted.predict_proba(X), atol=1e-9)
-        sorted_columns = adopt(fitted, X, np.where(y == "ok", "fraud", "ok"), classes=["ok", "fraud"])
+        unsorted = catboost(class_names=["ok", "fraud"]).fit(X, y)
         with pytest.raises(ModelFileError, match="type AsPredicted cannot be exported"):
-            export_onnx(sorted_columns, tmp_path / "model.onnx")
+            export_onnx(adopt(unsorted, X, y), tmp_path / "model.onnx")
 
 
 class Blind(LogisticRegression):
@@ -235,6 +235,19 @@ class TestRefused:
     def test_another_number_of_class_names(self, payments):
         with pytest.raises(ValueError, match="classes has 3 labels"):
             adopt(*forest_of(payments), classes=["fraud", "ok", "other"])
+
+    def test_its_own_labels_in_another_order(self, payments):
+        fitted, X, y = forest_of(payments)
+        with pytest.raises(ValueError, match=r"have the labels \['fraud', 'ok'\].* in another order.*Omit classes"):
+            adopt(fitted, X, y, classes=["ok", "fraud"])
+
+    def test_labels_of_class_numbers_in_another_order_are_warned_of(self, payments):
+        X, y = payments[0][NUMBERS], np.where(payments[1], "fraud", "ok")
+        fitted = xgboost().fit(X, LabelEncoder().fit_transform(y))
+        with pytest.warns(
+            UserWarning, match=r"mean probability of 'fraud' is 0\.\d+ in its own rows and 0\.\d+ in all"
+        ):
+            adopt(fitted, X, y, classes=["ok", "fraud"])
 
     def test_stated_counts_of_other_labels(self, payments):
         with pytest.raises(ValueError, match=r"class_counts has the labels \['fraud'\]"):

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from catboost import CatBoostClassifier
 from lightgbm import LGBMClassifier
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -20,7 +21,9 @@ from xgboost import XGBClassifier
 from selfpaced import (
     AutoSelfPacedClassifier,
     SelfPacedEnsembleClassifier,
+    SingleModelClassifier,
     UnderBaggingClassifier,
+    adopt,
     load_model,
     open_table,
     save_model,
@@ -200,7 +203,28 @@ def test_the_reasons_of_a_blend_add_up_and_name_the_columns_of_the_user(blend, f
     assert found.features == ("amount", "balance", "country", "when", "items")  # the parts of the date are one
     strange = [each[0] for each, country in zip(found, alerts["country"], strict=True) if country == "XY"]
     assert {reason.feature for reason in strange} == {"country"}
-    assert str(strange[0]) == "country XY; in 0% of common rows"
+    assert re.fullmatch(r"country XY; in less than 0\.\d+% of common rows", str(strange[0]))
+
+
+def test_a_share_of_few_rows_is_a_limit(frame, rows):
+    few = np.r_[np.flatnonzero(rows[1] == 1)[:30], np.flatnonzero(rows[1] == 0)]
+    y, country = rows[1][few], pd.Categorical(np.where(np.arange(few.size) % 1000 == 999, "once", "often"))
+    model = UnderBaggingClassifier(LGBMClassifier(verbose=-1), n_estimators=2, random_state=0)
+    model.fit(frame[["amount"]].iloc[few].assign(country=country), y)
+    usual = model.model_.usual[1]
+    assert usual.n_rows == 30  # as many common rows as rare ones
+    assert usual.describe("once") == "in less than 9.5% of common rows"  # 0.905 ** 30 = 5%
+    assert usual.describe("often") == "in 100% of common rows"
+
+
+def test_common_rows_are_those_of_all_classes_but_the_rarest():
+    random = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [6000, 3000, 300])
+    X = pd.DataFrame({"kind": pd.Categorical(np.array(["a", "b", "c"])[y]), "noise": random.normal(size=y.size)})
+    members = LGBMClassifier(n_estimators=2, verbose=-1)
+    trained = UnderBaggingClassifier(members, n_estimators=2, random_state=0).fit(X, y)
+    for model in (trained, SingleModelClassifier(members).fit(X, y), adopt(clone(members).fit(X, y), X, y)):
+        assert model.model_.usual[0].shares == pytest.approx({"a": 2 / 3, "b": 1 / 3}, abs=0.002)
 
 
 def test_one_row_has_the_same_reasons_in_the_row_scorer_and_after_saving(blend, frame, rows, tmp_path: Path):

@@ -97,10 +97,7 @@ DATA: Options = {
     "--snapshot VERSION": "the version of a Delta or Iceberg table (default: the newest)",
 }
 MODEL: Options = {"model MODEL": "a file that `selfpaced train` wrote"}
-TALK: Options = {
-    "-q --quiet": "print only errors, and a rule that cannot be met",
-    "--json": "print one JSON object, for scripts",
-}
+TALK: Options = {"-q --quiet": "print only errors and unmet rules", "--json": "print one JSON object, for scripts"}
 UNLABELLED: Options = {"--drop-unlabelled": "use only the rows that have a label"}
 TARGET: Options = {
     "--target COL!": "the column of labels",

@@ -581,7 +581,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         record = record_of(labels, Roles(), None, members)
         part = Part(tuple(members), weights)
         trained_on = replace(record, categories=reader.categories)
-        usual = usual_values(X, np.flatnonzero(labels.codes == labels.counts.argmax()))
+        usual = usual_values(X, np.flatnonzero(labels.codes != labels.rarest))
         return self._keep(Model(reader, (part,), trained_on, usual=usual), labels)
 
     def _base(self) -> Any:

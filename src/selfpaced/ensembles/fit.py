@@ -160,7 +160,7 @@ class _Loop:
     split: ClassSplit
     notes: Notes
     held_out: EvalSet | None
-    # What rows of the largest class are like, by those that are drawn for the first model, which are random. It stays
+    # What rows of the larger classes are like, by those that are drawn for the first model, which are random. It stays
     # empty if that model is one of a checkpoint.
     usual: list[tuple[UsualValues, ...]] = field(default_factory=list)
 
@@ -227,6 +227,13 @@ class _Loop:
             for number, pool in self.split.pools.items()
         ]
 
+    def _representative(self, drawn: Sequence[Rows]) -> NDArray[np.intp]:
+        """The places of some drawn rows, with as many of each larger class as it has among all rows."""
+        sizes, n_drawn = (np.array([each.n_rows for each in self.split.pools.values()]), np.array([*map(len, drawn)]))
+        wanted = np.round(sizes * (n_drawn / sizes).min()).astype(int)
+        places = [np.linspace(0, n - 1, some).astype(np.intp) for n, some in zip(n_drawn, wanted, strict=True)]
+        return np.concatenate([own + first for own, first in zip(places, n_drawn.cumsum() - n_drawn, strict=True)])
+
     def _blocks(self, drawn: Sequence[Rows]) -> list[Rows]:
         """The rows of a member's training set by class, with their weights."""
         weighting, minority = self.fit.weighting, self.split.minority
@@ -251,8 +258,7 @@ class _Loop:
                     honest[self.fit.first_round + number] = saved.honest
                 return saved.model
             if number == 0:
-                largest = max(zip(self.split.pools.values(), drawn, strict=True), key=lambda each: each[0].n_rows)
-                self.usual.append(usual_values(largest[1].features, np.arange(len(largest[1]))))
+                self.usual.append(usual_values(stack(drawn).features, self._representative(drawn)))
             blocks = self._blocks(drawn)
             rows = stack(blocks)
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])

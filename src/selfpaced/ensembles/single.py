@@ -22,6 +22,7 @@ from selfpaced.ensembles.base import AveragingEnsemble
 from selfpaced.ensembles.cross_fitting import cross_fit
 from selfpaced.ensembles.fit import hinting_at_columns
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory, cloned, with_params
+from selfpaced.exceptions import warn
 from selfpaced.model import Model, Part, check_features, feature_names_of, readable, reader_for, record_of, usual_values
 from selfpaced.pools import Rows
 from selfpaced.tables import ClassCounts, InMemoryTable, LabelledTable, SplitPlan, Table, stack
@@ -158,7 +159,7 @@ class SingleModelClassifier(AveragingEnsemble):
         record = record_of(labels, table.roles, table.schema, [model], table.snapshot)
         record = replace(record, categories=reader.categories)
         self.n_training_rows_ = [len(rows)]
-        usual = usual_values(rows.features, np.flatnonzero(y == labels.counts.argmax()))
+        usual = usual_values(rows.features, np.flatnonzero(y != labels.rarest))
         model = Model(reader, (Part((model,)),), record, None, calibrator, self.calibration, usual=usual)
         return self._keep(model, labels)
 
@@ -313,10 +314,12 @@ def adopt(
     reader, rows = reader_for(X, None, [fitted]), readable(X, [fitted])
     counted = _counted(labels, class_counts)
     record = record_of(counted, checks.roles_with(None), None, [fitted])
-    usual = usual_values(X, np.flatnonzero(labels.codes == labels.counts.argmax()))
+    usual = usual_values(X, np.flatnonzero(labels.codes != counted.rarest))
     model = Model(reader, (Part((fitted,)),), replace(record, categories=reader.categories), usual=usual)
     if columns != sorted(columns) or not _predicts_alike(model, fitted, rows):
         model = replace(model, parts=(Part((AsPredicted(fitted, columns),)),))
+    if classes is not None:
+        _warn_of_order(model, rows, labels.codes)
     adopted.n_training_rows_ = [] if class_counts is None else [sum(record.class_counts)]
     adopted._keep(model, counted)
     return adopted if calibration is None else adopted.recalibrated(X, y, calibration)
@@ -381,7 +384,23 @@ def _columns_of(fitted: Any, classes: Sequence[Any] | None, names: list[Any]) ->
             f"The labels in y are {names}, but the classes of the {type(fitted).__name__} are {known}. Give rows of "
             f"all its classes and no others.{encoded}"
         )
+    if known != own and set(known) == set(own):
+        raise ValueError(
+            f"The columns of predict_proba have the labels {own}, which the {type(fitted).__name__} knows itself, but "
+            f"classes has them in another order: {known}. Omit classes."
+        )
     return [known.index(name) for name in names]
+
+
+def _warn_of_order(model: Model, rows: InMemoryTable, codes: NDArray[Any]) -> None:
+    """Warn if rows of a class have lower scores of it than the others: its label may be that of another column."""
+    column = model.trained_on.score_column
+    scores, is_own = model.means_of(rows, 1)[:, column], codes == column
+    if (own := scores[is_own].mean()) < (others := scores[~is_own].mean()):
+        warn(
+            f"The mean probability of {model.trained_on.score_label!r} is {own:.3g} in its own rows and {others:.3g} "
+            "in all others. Are the labels in classes in the order of the columns of predict_proba?"
+        )
 
 
 def _counted(labels: ClassCounts, stated: Mapping[Any, int] | None) -> ClassCounts:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 from selfpaced import tables
 
@@ -17,6 +18,8 @@ from selfpaced import tables
 LOWEST, HIGHEST = 0.05, 0.95
 # Categories whose shares are kept. Those of others are below the smallest one of these.
 MOST_CATEGORIES = 100
+# With fewer rows that have a value, its share is hardly known: a limit is given instead, which holds in 95% of cases.
+FEWEST, CONFIDENCE = 5, 0.95
 # Rows that are looked at. More would not change the quantiles by much.
 MOST_ROWS = 10_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,6 +36,7 @@ class UsualValues:
     high: float | None = None
     shares: Mapping[str, float] | None = None  # of the most frequent categories, by their text; None for numbers
     is_date: bool = False
+    n_rows: int = MOST_ROWS  # that were looked at
 
     @property
     def typical(self) -> Any:
@@ -46,13 +50,14 @@ class UsualValues:
 
         >>> UsualValues(0.0, 30.0, 12.0, 95.25).describe(812.4)
         'usual 12 to 95.25'
-        >>> UsualValues(0.0, shares={"CH": 0.9, "DE": 0.099}).describe("XY")
-        'in 0% of common rows'
+        >>> UsualValues(0.0, shares={"CH": 0.9, "DE": 0.099}, n_rows=200).describe("XY")
+        'in less than 1.5% of common rows'
         """
         if value is None:
-            return f"missing in {self.missing:.1%} of common rows"
+            return f"missing in {_percent(self.missing, self.n_rows)} of common rows"
         if self.shares is not None:
-            return f"in {_percent(self.shares.get(str(value), 0.0))} of common rows"
+            others = min(self.shares.values()) if len(self.shares) == MOST_CATEGORIES else 0.0
+            return f"in {_percent(self.shares.get(str(value), others), self.n_rows)} of common rows"
         if self.low is None or self.high is None:
             return "usually missing"
         if self.is_date:
@@ -64,11 +69,15 @@ class UsualValues:
         return f"usual {as_text(self.low, 4)} to {as_text(self.high, 4)}"
 
 
-def _percent(share: float) -> str:
+def _percent(share: float, n_rows: int) -> str:
+    """The share of some rows among all that are like them, or what it is less than if very few have the value.
+
+    >>> _percent(0.0, 150), _percent(0.0, 10_000), _percent(1 / 150, 150), _percent(0.0025, 10_000), _percent(0.25, 150)
+    ('less than 2%', 'less than 0.03%', 'less than 3.1%', '0.25%', '25%')
     """
-    >>> _percent(0.0), _percent(0.0004), _percent(0.25)
-    ('0%', '0.04%', '25%')
-    """
+    count = round(share * n_rows)
+    if count < min(FEWEST, n_rows):
+        return f"less than {100 * betaincinv(count + 1, n_rows - count, CONFIDENCE):.2g}%"
     return f"{100 * share:.2g}%" if share < 0.995 else f"{share:.0%}"
 
 
@@ -108,14 +117,14 @@ def _usual(column: tables.ColumnReader) -> UsualValues:
         own = numbers[~np.isnan(numbers)]
         missing = 1 - own.size / max(1, numbers.size)
         if not own.size:
-            return UsualValues(missing, is_date=column.is_date)
+            return UsualValues(missing, is_date=column.is_date, n_rows=numbers.size)
         # Values that occur, so that codes and flags stay what they are.
         low, median, high = np.quantile(own, [LOWEST, 0.5, HIGHEST], method="inverted_cdf").tolist()
-        return UsualValues(missing, median, low, high, is_date=column.is_date)
+        return UsualValues(missing, median, low, high, is_date=column.is_date, n_rows=numbers.size)
     texts = column.texts()
     counts = Counter(text for text in texts if text is not None)
     n_known = counts.total()
     # In the order of their counts, and by name where these are equal: the order of rows does not matter.
     frequent = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_CATEGORIES]
     shares = {text: count / len(texts) for text, count in frequent}
-    return UsualValues(1 - n_known / max(1, len(texts)), shares=shares)
+    return UsualValues(1 - n_known / max(1, len(texts)), shares=shares, n_rows=len(texts))
