@@ -47,7 +47,7 @@ BUDGETS = {
     "onnx_export": (710, 4),
     "persistence": (990, 5),
     "pools": (1410, 7),
-    "predicting": (870, 4),
+    "predicting": (880, 4),
     "reasons": (730, 4),
     "report": (3900, 15),
     "reviewing": (652, 5),

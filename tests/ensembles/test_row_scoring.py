@@ -23,6 +23,8 @@ from selfpaced.baselines import RUSBoostClassifier
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto.recipes import catboost, columns_of, with_codes, with_scales
+from selfpaced.predicting import read_row, score_together
+from selfpaced.predicting.rows import NamedRow
 from selfpaced.tables import schema_of_frame
 from selfpaced.tables.sources import open_table
 
@@ -279,6 +281,7 @@ def test_a_number_that_a_narrow_column_rounds_is_rounded(of_files):
         ({"country": 7}, "'country' of X is int64, but the model was trained with strings"),
         ({"at": "yesterday"}, "'at' of X .* trained with dates"),
         ({"at": 5}, "'at' of X .* trained with dates"),
+        ({"at": "2024-02-30"}, "'at' of X .* trained with dates"),
         ({"at": "20240305"}, "'at' of X .* trained with dates"),
     ],
 )
@@ -300,6 +303,28 @@ def test_a_row_without_a_column_is_refused_and_more_columns_are_ignored(of_files
         scorer(row)
     with pytest.raises(ValueError, match="no value for 'amount'"):
         scorer(row | {"at": "an unusual value, for which the row is read as a frame"})
+
+
+@pytest.mark.parametrize(
+    "base", [LGBMClassifier(n_estimators=5, verbose=-1), ExtraTreesClassifier(5)], ids=["LightGBM", "extra trees"]
+)
+def test_whole_numbers_too_large_for_floats_are_read_without_a_frame_if_members_can(tmp_path, monkeypatch, base):
+    random = np.random.default_rng(0)
+    account = 2**53 + random.integers(-500, 500, 600)
+    table = pd.DataFrame({"account": account, "small": account % 7, "label": (account % 5 == 0).astype(int)})
+    table.to_parquet(tmp_path / "a.parquet")
+    model = SelfPacedEnsembleClassifier(base, 2, random_state=0)
+    model.fit_table(open_table(tmp_path / "a.parquet", target="label"))
+    score, expected = model.row_scorer(), model.predict_proba(table.drop(columns="label"))[:40]
+    rows = [{"account": int(own), "small": np.int64(own % 7)} for own in account[:40]]
+    frames = []
+    make_frame = NamedRow._frame
+    monkeypatch.setattr(NamedRow, "_frame", lambda self, row: frames.append(row) or make_frame(self, row))
+    np.testing.assert_array_equal([score.predict_proba(row) for row in rows], expected)
+    np.testing.assert_array_equal(score_together(score, [read_row(score, row) for row in rows]), expected)
+    assert (not frames) == isinstance(base, LGBMClassifier)
+    with pytest.raises(ValueError, match="'account'"):
+        score({"account": 2**63, "small": 1})
 
 
 def test_dates_and_times_with_a_zone_are_read_as_moments(of_files):

@@ -28,6 +28,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DATE = re.compile(date_pattern(6) + f"{OFFSET}?")
 
 LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
+WHOLE = {int, np.int64, np.uint64}  # also if they are too large for floats, which members of some kinds read exactly
 
 Floats = NDArray[np.float64]
 Read = Callable[[Any], float]
@@ -56,8 +57,11 @@ def _number_reader(column: Column) -> Read:
     if wanted.kind == "f":
         return number if wanted.itemsize == 8 else _narrow
     low, high = whole_range(wanted)
+    least, most = (low, high) if wanted.kind == "b" else (np.iinfo(wanted).min, np.iinfo(wanted).max)
 
     def read(value: Any) -> float:
+        if type(value) in WHOLE and least <= value <= most:
+            return float(value)
         found = number(value)
         if found == found and not (found.is_integer() and low <= found <= high):
             raise UnusualValueError
@@ -173,6 +177,8 @@ class NamedRow:
         self._categories: dict[int, tuple[Any, ...]] = {}
         self._features = self._of_frame() if reader.schema is None else self._of_schema()
         self._columns = list(dict.fromkeys(column for column, _ in self._features))
+        columns = [] if reader.schema is None else reader.schema.columns
+        self._wide = [at for at, column in enumerate(columns) if column.type in ("int64", "uint64")]
 
     def _of_schema(self) -> list[tuple[str, Read]]:
         assert self._reader.schema is not None
@@ -205,7 +211,7 @@ class NamedRow:
             numbers = np.array([read(values[column]) for column, read in self._features])
         except KeyError as error:
             raise _no_value(error.args[0]) from None
-        except (UnusualValueError, TypeError):
+        except (UnusualValueError, TypeError, ValueError):  # such as the 30th of February: this error names the column
             return self._by_frame(values)
         if self._reader.numbers_only:
             return self._reader(self._frame(values))
@@ -215,8 +221,9 @@ class NamedRow:
             if numbers[at] == len(known)
         }
         categories = self._categories | new if new else self._categories
-        rows = CodedRows(numbers[:, np.newaxis], categories, lambda: self._reader(self._frame(values)).span(0, 1))
-        return InMemoryTable(rows)
+        is_exact = not (self._wide and (np.abs(numbers[self._wide]) >= LARGEST_WHOLE).any())
+        make_frame = lambda: self._reader(self._frame(values)).span(0, 1)  # noqa: E731
+        return InMemoryTable(CodedRows(numbers[:, np.newaxis], categories, make_frame, is_exact))
 
     def values_by_name(self, row: Any) -> dict[str, list[Any]]:
         """The values of a row as columns of one row."""

@@ -69,7 +69,8 @@ def _stack(read: NamedRow, parts: Sequence[CodedRows], rows: Sequence[ReadRow], 
     """Coded rows as one table. The frame is made only for members that do not read numbers."""
     values = [rows[at].values for at in places]
     numbers = np.concatenate([part.numbers for part in parts], axis=1)
-    return InMemoryTable(CodedRows(numbers, parts[0].categories, lambda: _frame(read, values)))
+    is_exact = all(part.is_exact for part in parts)
+    return InMemoryTable(CodedRows(numbers, parts[0].categories, lambda: _frame(read, values), is_exact))
 
 
 def _frame(read: NamedRow, rows: Sequence[Any]) -> Any:
