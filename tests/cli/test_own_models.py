@@ -43,6 +43,10 @@ def make_own():
 
 def make_nothing():
     return None
+
+
+def make_error():
+    return {}["boom"]
 """
 ROWS = "rows.parquet"
 
@@ -160,6 +164,7 @@ class TestRefused:
             ("mine.py:make_modle", "mine.py has no function 'make_modle'. Did you mean 'make_model'?"),
             ("yours.py:make_model", "Name a Python file and a function in it: --base FILE.py:FUNCTION."),
             ("mine.py:make_nothing", "mine.py:make_nothing must return an unfitted classifier"),
+            ("mine.py:make_error", "mine.py:make_error raised KeyError('boom')"),
             ("mine.py:make_own", "holds mine.Own, which is not on the list of trusted types."),
         ],
     )

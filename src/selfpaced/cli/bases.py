@@ -50,7 +50,10 @@ def _made_by_user(base: str) -> Any:
     if not callable(make):
         names = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
         raise TableError(f"{path} has no function {name!r}.{did_you_mean(name, names)}")
-    model = make()
+    try:
+        model = make()
+    except Exception as error:
+        raise TableError(f"{base} raised {error!r}. --debug shows where.") from error
     if isinstance(model, type) or not hasattr(model, "fit") or not is_classifier(model):
         raise TableError(f"{base} must return an unfitted classifier, as scikit-learn has them; got {model!r}.")
     return model

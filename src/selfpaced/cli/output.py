@@ -108,7 +108,8 @@ class Talk:
 
     def result(self, facts: Mapping[str, Any]) -> None:
         if self._json:
-            print(json.dumps(facts, indent=2, default=_plain), flush=True)
+            plain = lambda value: value.item() if hasattr(value, "item") else str(value)  # noqa: E731
+            print(json.dumps(facts, indent=2, default=plain), flush=True)
 
     def callbacks(self) -> list[Callback]:
         """A progress bar; without a terminal, what the lines in a log tell."""
@@ -150,10 +151,6 @@ def wrapped(text: str, width: int) -> str:
 def progress_bars() -> list[Callback]:
     """A progress bar, if standard error is a terminal and rich is installed."""
     return [ProgressBar()] if sys.stderr.isatty() and find_spec("rich") is not None else []
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), text: Collection[int] = (0,)) -> str:
