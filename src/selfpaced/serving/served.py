@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,7 @@ from selfpaced.exceptions import ModelFileError, TableError, did_you_mean, pa
 from selfpaced.history import History, HistoryState
 from selfpaced.persistence import ModelCard, model_id, read_ensemble
 from selfpaced.predicting import ReadRow, RowScorer, read_row
-from selfpaced.serving.bodies import RefusedError
-from selfpaced.tables import plain
+from selfpaced.serving.bodies import RefusedError, values_of
 from selfpaced.thresholds import Decision, ZoneLimits, parse_decision
 
 Floats = NDArray[np.float64]
@@ -42,13 +42,12 @@ class AlertRule:
 
     def __call__(self, scores: Floats, columns: Mapping[str, Floats]) -> list[bool | None]:
         """Whether each row is an alert; None without a rule."""
-        if self.threshold is None and self.decision is None:
+        if not self.is_given:
             return [None] * scores.size
         among = np.ones(scores.size, dtype=bool) if self.threshold is None else scores >= self.threshold
         if self.decision is not None:
             among = among & self.decision.alerts(scores, columns)
-        alerts: list[bool | None] = among.tolist()
-        return alerts
+        return list(among.tolist())
 
     def numbers(self, rows: Any) -> dict[str, Floats]:
         """The columns that the decision reads, of a list of rows or an Arrow table. Other values than numbers are
@@ -67,7 +66,7 @@ class AlertRule:
         if isinstance(rows, list):
             values = [row.get(name) for row in rows]
         elif name in rows.column_names:
-            values = plain(rows.column(name)).to_pylist()
+            values = values_of(rows.column(name))
         else:
             raise RefusedError(422, f"{what} the rows do not have. Every row needs its cost.")
         numbers = np.array([_finite(value) for value in values])
@@ -84,13 +83,10 @@ def _finite(value: Any) -> float:
     >>> [_finite(value) for value in (2, True, 1e400, "2", 10**400)]
     [2.0, 1.0, nan, nan, nan]
     """
-    if not (isinstance(value, int | float) or hasattr(value, "as_integer_ratio")):
-        return math.nan
-    try:
-        number = float(value)
-    except OverflowError:
-        return math.nan
-    return number if math.isfinite(number) else math.nan
+    with suppress(OverflowError):
+        if hasattr(value, "as_integer_ratio") and math.isfinite(value):
+            return float(value)
+    return math.nan
 
 
 @dataclass(frozen=True)
