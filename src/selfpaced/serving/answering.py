@@ -152,8 +152,8 @@ class Service:
         if not ready:
             return
         try:
-            given = [row for _, row, _, _ in ready]
-            answer = self._answer(model, [read for read, *_ in ready], model.rule.numbers(given))
+            numbers = model.rule.numbers([row for _, row, *_ in ready])
+            answer = self._answer(model, [read for read, *_ in ready], numbers)
         except Exception as error:
             for *_, future in ready:
                 future.set_exception(error)
@@ -281,7 +281,10 @@ class Service:
 
     def _score_shadow(self, model: ServedModel, records: list[dict[str, Any]]) -> None:
         try:
-            scored = [(record, read) for record in records if (read := _read_or_none(model, record["row"])) is not None]
+            scored = []
+            for record in records:
+                with suppress(RefusedError):
+                    scored.append((record, model.read(record["row"])))
             metrics.shadow_failures.inc(len(records) - len(scored))
             if not scored:
                 return
@@ -316,12 +319,6 @@ def _numbered(model: ServedModel, number: int, row: Any) -> ReadRow:
         return model.read(row)
     except RefusedError as refusal:
         raise RefusedError(refusal.status, f"Row {number} of the batch: {refusal.said}") from None
-
-
-def _read_or_none(model: ServedModel, row: Any) -> ReadRow | None:
-    with suppress(RefusedError):
-        return model.read(row)
-    return None
 
 
 def _as_table(rows: Sequence[Mapping[str, Any]]) -> Any:

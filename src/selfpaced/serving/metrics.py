@@ -73,8 +73,7 @@ class DriftCounts:
             return
         with self._lock:
             self._waiting.append((row, score))
-            is_much = len(self._waiting) >= MOST_WAITING
-        if is_much:
+        if len(self._waiting) >= MOST_WAITING:
             self.count_waiting()
 
     def add_batch(self, batch: Any, found: Floats) -> None:

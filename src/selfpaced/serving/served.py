@@ -20,8 +20,7 @@ from selfpaced.serving.bodies import RefusedError, values_of
 from selfpaced.thresholds import Decision, ZoneLimits, parse_decision
 
 Floats = NDArray[np.float64]
-# What a row that does not fit a model raises when it is read.
-UNFIT = (ValueError, TypeError, OverflowError)
+UNFIT = (ValueError, TypeError, OverflowError)  # what a row that does not fit a model raises when it is read
 
 
 @dataclass(frozen=True)

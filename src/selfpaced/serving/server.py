@@ -43,9 +43,8 @@ def serve(settings: Settings, started: Callable[[str, str], None]) -> None:
 def listening(host: str, port: int) -> socket.socket:
     """A socket that is bound to a port; to any free one if it is 0."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
         bound = socket.socket(family, kind, protocol)
         try:
             if os.name == "posix":  # on Windows, two services would share the port
