@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -71,9 +72,8 @@ class AlertRule:
         numbers = np.array([_finite(value) for value in values])
         wrong = int(np.isnan(numbers).sum())
         if wrong:
-            raise RefusedError(
-                422, f"{what} has no finite number in {wrong:,} of {numbers.size:,} rows. Every row needs it."
-            )
+            said = f"{what} has no finite number in {wrong:,} of {numbers.size:,} rows. Every row needs it."
+            raise RefusedError(422, said)
         return numbers
 
 
@@ -164,7 +164,20 @@ class ServedModel:
             said = f"A string of the row contains {error.object[error.start]!a}, which is not Unicode text."
             raise RefusedError(422, said) from None
         except (*UNFIT, pa.ArrowException) as error:
-            raise RefusedError(422, " ".join(str(error).split()) + self._suggestion(row)) from None
+            said = " ".join(str(error).split()) + self._suggestion(row)
+            raise RefusedError(422, self._misfit(row) or said) from None
+
+    def _misfit(self, row: Any) -> str:
+        """The first value that does not fit its column, in words of JSON; empty if all values fit."""
+        for column in getattr(self.model.model_.reader.schema, "columns", ()):
+            try:
+                column.converted(pa.array([row.get(column.source)]), "the row")
+            except (*UNFIT, pa.ArrowException):
+                kinds = {"category": "a string", "bool": "true or false", "seconds": "a time such as 2024-01-31T23:59Z"}
+                wanted = kinds.get(column.type, f"a number of the type {column.type}")
+                given = json.dumps(row[column.source], default=str)[:100]
+                return f"The value of {column.source!r} must be {wanted}, or null; got {given}."
+        return ""
 
     def _suggestion(self, row: Any) -> str:
         """A key that may be a misspelled column, if the column is missing. Other unknown keys are ignored."""
@@ -175,8 +188,7 @@ class ServedModel:
         """The columns in which a row has a category that the model was not trained with."""
         if not isinstance(row, dict):
             return []
-        values = ((name, row[name], known) for name, known in self.categories.items())
-        return [name for name, value, known in values if isinstance(value, str) and value not in known]
+        return [one for one, known in self.categories.items() if isinstance(row[one], str) and row[one] not in known]
 
 
 def _categories(model: Any) -> dict[str, frozenset[str]]:
