@@ -52,7 +52,7 @@ BUDGETS = {
     "report": (3900, 15),
     "reviewing": (652, 5),
     "scoring": (1210, 6),
-    "serving": (1904, 11),
+    "serving": (1916, 11),
     "storage": (850, 4),
     "tables": (5152, 21),
     "thresholds": (2180, 9),

@@ -84,7 +84,7 @@ def _name(name: str, rng: random.Random, change: int) -> str:
     )
 
 
-def _flipped(body: bytes, rng: random.Random) -> bytes:
+def flipped(body: bytes, rng: random.Random) -> bytes:
     changed = bytearray(body)
     for _ in range(rng.randint(1, 5)):
         if changed:
@@ -95,7 +95,7 @@ def _flipped(body: bytes, rng: random.Random) -> bytes:
 BYTE_CHANGES: list[Callable[[bytes, random.Random], bytes]] = [
     *[lambda body, rng: body] * 12,
     lambda body, rng: body[: rng.randrange(len(body) + 1)],
-    _flipped,
+    flipped,
     lambda body, rng: body + rng.randbytes(rng.randint(1, 20)),
     lambda body, rng: rng.choice([b"\xef\xbb\xbf", b"\xff\xfe", b"\x1f\x8b\x08\x00", b"ARROW1", b""]) + body,
     lambda body, rng: body.decode(errors="replace").encode(rng.choice(["utf-16", "utf-32", "utf-7"])),

@@ -1,5 +1,6 @@
 """A service of a model with a history: rows are scored with what their entities did before, and then taken in."""
 
+import json
 import signal
 
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 from selfpaced.cli import main
 from selfpaced.datasets import make_transactions
 from tests.serving.conftest import command
-from tests.serving.running import Served
+from tests.serving.running import JSON, Served
 
 pytestmark = pytest.mark.slow  # the training takes two seconds
 
@@ -70,6 +71,12 @@ def test_a_row_without_its_entity_column_is_refused(served):
     status, answer = served.post("/score", row)
     assert status == 422
     assert "'customer'" in answer["error"]
+
+
+def test_the_example_of_the_openapi_document_has_a_date_where_the_history_reads_one(served):
+    document = json.loads(served.get("/openapi.json")[1])
+    example = document["paths"]["/score"]["post"]["requestBody"]["content"][JSON]["example"]
+    assert example["when"] == "2024-01-01T12:00:00"
 
 
 def test_a_model_with_a_history_needs_a_state(served, capsys):

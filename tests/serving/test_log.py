@@ -23,6 +23,7 @@ from selfpaced.serving import RequestLog, Settings, column_kinds
 from selfpaced.serving.answering import Service
 from selfpaced.serving.served import Wanted, load_served
 from tests.serving.rows import mixed_rows
+from tests.serving.running import Served
 
 FAST = {"flush_seconds": 0.02}
 
@@ -141,10 +142,12 @@ def test_a_model_without_a_column_that_is_not_to_be_logged_is_refused(folder):
     assert load_served(path, path.read_bytes(), Wanted(left_out=["amount"])).columns
 
 
-def test_a_folder_that_is_a_file_is_refused(tmp_path):
-    (tmp_path / "log").write_text("")
-    with pytest.raises(NotADirectoryError):
-        RequestLog(tmp_path / "log")
+@pytest.mark.parametrize(("place", "reason"), [("a file", "a file is a file"), ("a file/log", "Not a directory")])
+def test_a_folder_that_cannot_be_written_is_refused_with_its_option(tmp_path, monkeypatch, place, reason):
+    monkeypatch.chdir(tmp_path)
+    Path("a file").write_text("")
+    with pytest.raises(TableError, match=f"--log {place} cannot be written: {reason}. Name a folder"):
+        RequestLog(place)
 
 
 def test_each_column_of_a_file_has_values_of_one_type_and_others_are_kept_as_json(tmp_path):
@@ -268,6 +271,59 @@ def test_a_fork_has_a_file_of_its_own(tmp_path):
     assert len(closed(tmp_path)) == 2
 
 
+@pytest.fixture
+def broken(tmp_path, monkeypatch):
+    """A log that cannot be written, because a file has taken the place of its folder."""
+    monkeypatch.setattr(RequestLog, "_tidy", lambda self: None)  # at the start, it may find the folder or the file
+    log = RequestLog(tmp_path / "log", **FAST)
+    (tmp_path / "log").rmdir()
+    (tmp_path / "log").write_text("")
+    log.append([record(number) for number in range(3)])
+    until(lambda: log.problem is not None)
+    return log
+
+
+def messages(caplog):
+    records = [*caplog.get_records("setup"), *caplog.get_records("call")]
+    return [(one.levelname, one.getMessage()) for one in records]
+
+
+def test_it_is_said_once_that_the_log_cannot_be_written_and_that_it_can_be_again(broken, tmp_path, caplog):
+    broken.append([record(3)])
+    time.sleep(0.2)  # ten more attempts
+    assert broken.problem.endswith("4 rows wait.")
+    (tmp_path / "log").unlink()
+    until(lambda: broken.problem is None)
+    broken.close()
+    broken.close()
+    assert numbers(tmp_path / "log") == list(range(4))
+    assert messages(caplog) == [
+        ("ERROR", f"The log cannot be written to {tmp_path / 'log'}: File exists. 3 rows wait."),
+        ("WARNING", f"The log can be written to {tmp_path / 'log'} again."),
+    ]
+
+
+def test_the_rows_that_could_not_be_logged_are_counted_at_the_end(broken, tmp_path, caplog):
+    broken.use({"number": "number"})  # which is not a row
+    broken.close()
+    broken.close()
+    assert messages(caplog)[1:] == [("ERROR", f"3 rows could not be logged to {tmp_path / 'log'}: File exists.")]
+    assert broken.dropped == 3
+
+
+@pytest.mark.slow
+def test_a_service_that_is_stopped_says_which_rows_it_could_not_log(folder, rows, tmp_path):
+    service = Served(folder / "model.skops", "--log", tmp_path / "log", folder=tmp_path)
+    (tmp_path / "log").rmdir()
+    (tmp_path / "log").write_text("")
+    assert service.post("/score/batch", rows[:7])[0] == 200
+    service.until(lambda: service.get("/ready")[0] == 503)
+    assert service.end() == 143
+    said = service.stderr.read_text()
+    assert said.count(f"ERROR The log cannot be written to {tmp_path / 'log'}: File exists.") == 1
+    assert f"ERROR 7 rows could not be logged to {tmp_path / 'log'}: File exists." in said
+
+
 # Files may have 20,000 bytes, as on a full disk, until there is space again.
 FULL = """
 import resource, sys, time
@@ -293,13 +349,13 @@ def test_a_full_disk_is_a_problem_until_there_is_space_and_no_line_is_torn(tmp_p
     said, _ = in_process(FULL, tmp_path).communicate()
     full, then, dropped = said.decode().splitlines()
     assert full.startswith(f"The log cannot be written to {tmp_path}: ")
-    assert "records wait" in full
+    assert "rows wait" in full
     assert (then, dropped) == ("None", "0")
     assert numbers(tmp_path) == list(range(1000))
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="Only root may mount a small disk.")
-def test_a_disk_that_is_full_to_the_end_keeps_its_whole_lines(tmp_path):
+def test_a_disk_that_is_full_to_the_end_keeps_its_whole_lines(tmp_path, caplog):
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True)
@@ -314,6 +370,8 @@ def test_a_disk_that_is_full_to_the_end_keeps_its_whole_lines(tmp_path):
         found = numbers(disk / "log")
         assert found == list(range(len(found)))
         assert log.dropped == 2000 - len(found) > 0
+        last = f"{log.dropped:,} rows could not be logged to {disk / 'log'}: No space left on device."
+        assert messages(caplog)[-1] == ("ERROR", last)
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 

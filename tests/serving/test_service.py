@@ -117,6 +117,25 @@ def test_the_service_refuses_in_one_sentence(service, rows, what):
     assert not re.search(r"Traceback|\n", answer["error"])
 
 
+MISFITS = {
+    "amount": ("much", "a number of the type double"),
+    "items": (1.5, "a number of the type int64"),
+    "channel": (7, "a string"),
+    "abroad": (2, "true or false"),
+    "when": ("yesterday", "a time such as 2024-01-31T23:59Z"),
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_a_value_that_does_not_fit_its_column_is_shown_with_what_would(service, rows, name):
+    given, wanted = MISFITS[name]
+    said = f"The value of {name!r} must be {wanted}, or null; got {json.dumps(given)}."
+    status, answer = service.post("/score", {**rows[0], name: given})
+    assert (status, answer["error"]) == (422, said)
+    status, answer = service.post("/score/batch", [rows[0], {**rows[1], name: given}])
+    assert (status, answer["error"]) == (422, f"Row 1 of the batch: {said}")
+
+
 @pytest.mark.parametrize("content_type", ["text/plain", "application/json; charset=latin-1", None, ARROW])
 def test_another_content_type_is_refused(service, rows, content_type):
     status, answer = service.post("/score", rows[0], content_type=content_type)

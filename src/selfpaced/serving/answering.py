@@ -20,8 +20,8 @@ from selfpaced.exceptions import NewCategoryWarning, StateError, pa
 from selfpaced.history import HistoryState, beside
 from selfpaced.predicting import ReadRow, score_arrow, score_together
 from selfpaced.serving import metrics
-from selfpaced.serving.bodies import RefusedError
-from selfpaced.serving.lines import column_kinds
+from selfpaced.serving.bodies import RefusedError, check_times, values_of
+from selfpaced.serving.lines import column_kinds, plain_value
 from selfpaced.serving.log import RequestLog
 from selfpaced.serving.served import UNFIT, ModelSlot, ServedModel, Wanted
 from selfpaced.serving.settings import Settings
@@ -46,8 +46,7 @@ class Answer:
 
     @property
     def scores(self) -> list[float]:
-        scores: list[float] = self.probabilities[:, self.model.column].tolist()
-        return scores
+        return list(self.probabilities[:, self.model.column].tolist())
 
     @property
     def zones(self) -> list[str] | None:
@@ -66,16 +65,17 @@ class Service:
         self._settings, self._counts_folder = settings, counts_folder
         self.state = None if settings.state is None else HistoryState.open(settings.state)
         try:
-            also = _logged_beside(settings, self.state)
-            left_out = [name for name in settings.log_without if name not in also]
+            self._also = _logged_beside(settings, self.state)
+            left_out = [name for name in settings.log_without if name not in self._also]
             wanted = Wanted(settings.threshold, settings.decide, self.state, left_out)
             self.slot = ModelSlot(settings.model, wanted)
-            shadow = None if settings.shadow is None else ModelSlot(settings.shadow, replace(wanted, is_shadow=True))
-            self.shadow = shadow
+            of_shadow = replace(wanted, is_shadow=True)
+            self.shadow = None if settings.shadow is None else ModelSlot(settings.shadow, of_shadow)
+            self._slots = [slot for slot in (self.slot, self.shadow) if slot is not None]
             columns = column_kinds(self.slot.current.model.model_.reader)
             self.log = None
             if settings.log is not None:
-                self.log = RequestLog(settings.log, leave_out=settings.log_without, columns=columns, also=also)
+                self.log = RequestLog(settings.log, leave_out=settings.log_without, columns=columns, also=self._also)
         except BaseException:
             if self.state is not None:
                 self.state.close()
@@ -96,7 +96,7 @@ class Service:
             if self.log is not None:  # not when metrics are asked for: only one of several workers would answer
                 metrics.log_problem.set(self.log.problem is not None)
                 metrics.log_dropped.set(self.log.dropped)
-            for slot in [self.slot] if self.shadow is None else [self.slot, self.shadow]:
+            for slot in self._slots:
                 before = slot.problem
                 try:
                     is_new = await loop.run_in_executor(self._background, slot.refresh)
@@ -117,8 +117,7 @@ class Service:
     @property
     def problems(self) -> list[str]:
         """Why the service is not as it should be; empty if it is."""
-        slots = [self.slot] if self.shadow is None else [self.slot, self.shadow]
-        found = [*(slot.problem for slot in slots), self.problem, None if self.log is None else self.log.problem]
+        found = [*(slot.problem for slot in self._slots), self.problem, None if self.log is None else self.log.problem]
         return [problem for problem in found if problem is not None]
 
     def close(self) -> None:
@@ -153,8 +152,8 @@ class Service:
         if not ready:
             return
         try:
-            given = [row for _, row, _, _ in ready]
-            answer = self._answer(model, [read for read, *_ in ready], model.rule.numbers(given))
+            numbers = model.rule.numbers([row for _, row, *_ in ready])
+            answer = self._answer(model, [read for read, *_ in ready], numbers)
         except Exception as error:
             for *_, future in ready:
                 future.set_exception(error)
@@ -225,6 +224,7 @@ class Service:
 
     def _score_table(self, table: Any) -> tuple[Answer, Sequence[Any]]:
         model, full = self.slot.current, table
+        check_times(table, {*model.columns, *(() if self.state is None else self.state.history.columns)})
         columns = model.rule.numbers(table)
         if self.state is not None:
             full = beside(table, self._with_state(self.state.features, table))
@@ -240,7 +240,16 @@ class Service:
         found = np.concatenate(parts)
         answer = Answer(model, found, model.rule(found[:, model.column], columns), ())
         self._count(answer)
-        return answer, [] if self.log is None and self.shadow is None else full.to_pylist()
+        return answer, self._rows(full, model)
+
+    def _rows(self, table: Any, model: ServedModel) -> list[dict[str, Any]]:
+        """The rows of an Arrow table for the log and the shadow model; none without them."""
+        if self.log is None and self.shadow is None:
+            return []
+        read = {*self._also, *(name for slot in self._slots for name in slot.current.columns)}
+        names = [name for name in table.column_names if name in read or not model.has_names]
+        columns = [values_of(table.column(name)) for name in names]
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
     async def reasons(self, answer: Answer, top: int) -> list[dict[str, Any]]:
         """Why the row of an answer has its score."""
@@ -249,7 +258,7 @@ class Service:
         work = lambda: explain.reasons(row, top=top)  # noqa: E731
         found = await asyncio.get_running_loop().run_in_executor(self._batches, work)
         names = ("feature", "log_odds", "value", "usual")
-        return [{**{name: _plain(getattr(one, name)) for name in names}, "text": str(one)} for one in found]
+        return [{**{name: plain_value(getattr(one, name)) for name in names}, "text": str(one)} for one in found]
 
     def _record(self, answer: Answer, rows: Sequence[Any], requests: Sequence[str]) -> None:
         """Have the shadow model score the rows, and have both scores logged. No answer waits for it."""
@@ -272,7 +281,10 @@ class Service:
 
     def _score_shadow(self, model: ServedModel, records: list[dict[str, Any]]) -> None:
         try:
-            scored = [(record, read) for record in records if (read := _read_or_none(model, record["row"])) is not None]
+            scored = []
+            for record in records:
+                with suppress(RefusedError):
+                    scored.append((record, model.read(record["row"])))
             metrics.shadow_failures.inc(len(records) - len(scored))
             if not scored:
                 return
@@ -302,27 +314,11 @@ def _logged_beside(settings: Settings, state: HistoryState | None) -> list[str]:
     return list(dict.fromkeys([*settings.log_also, *of_history, *decided]))
 
 
-def _plain(value: Any) -> Any:
-    """A value as JSON has it. Missing values are None.
-
-    >>> [_plain(value) for value in (np.int64(3), float("nan"), "web")]
-    [3, None, 'web']
-    """
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
 def _numbered(model: ServedModel, number: int, row: Any) -> ReadRow:
     try:
         return model.read(row)
     except RefusedError as refusal:
         raise RefusedError(refusal.status, f"Row {number} of the batch: {refusal.said}") from None
-
-
-def _read_or_none(model: ServedModel, row: Any) -> ReadRow | None:
-    with suppress(RefusedError):
-        return model.read(row)
-    return None
 
 
 def _as_table(rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -58,17 +58,11 @@ class Guard:
         try:
             async with asyncio.timeout(self._settings.seconds):
                 refusal = self._refusal(path, headers)
-                if refusal is None:
-                    await self._app(scope, exchange.receive, exchange.send)
-                else:
-                    await error_response(scope, refusal)(scope, receive, exchange.send)
+                answer = self._app if refusal is None else error_response(scope, refusal)
+                await answer(scope, exchange.receive, exchange.send)
         except TimeoutError:
-            said = f"The request took longer than {self._settings.seconds:g} seconds"
-            late = (
-                RefusedError(503, f"{said}. Send fewer rows.")
-                if exchange.has_body
-                else RefusedError(408, f"{said} to arrive.")
-            )
+            status, more = (503, ". Send fewer rows.") if exchange.has_body else (408, " to arrive.")
+            late = RefusedError(status, f"The request took longer than {self._settings.seconds:g} seconds{more}")
             if exchange.status is None:
                 await error_response(scope, late)(scope, receive, exchange.send)
         finally:

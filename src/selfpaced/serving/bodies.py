@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Any, NoReturn
 
-from selfpaced.exceptions import pa
+from selfpaced.exceptions import pa, pc
+from selfpaced.tables import are_dates, plain
 
 JSON, ARROW = "application/json", "application/vnd.apache.arrow.stream"
 
@@ -43,9 +45,7 @@ def json_in(body: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise RefusedError(400, f"The body is not UTF-8: {error.reason} at byte {error.start:,}.") from None
     except RecursionError:
-        raise RefusedError(
-            400, "The JSON is nested too deeply. A row is one object of column names and values."
-        ) from None
+        raise RefusedError(400, "The JSON is nested too deeply. A row is one object of names and values.") from None
     except json.JSONDecodeError as error:
         raise RefusedError(400, f"The body is not JSON: {error}.") from None
     except ValueError:
@@ -100,13 +100,38 @@ def table_in(body: bytes, most_rows: int) -> Any:
                 batches.append(batch)
                 check_size(sum(one.num_rows for one in batches), most_rows, allow_none=True)
             table = pa.Table.from_batches(batches, stream.schema)
+        names = table.column_names  # an error if one is not UTF-8
     except (pa.ArrowException, OSError, ValueError) as error:
         raise RefusedError(400, f"The body is not an Arrow IPC stream: {' '.join(str(error).split())}.") from None
-    names = table.column_names
     if len(set(names)) < len(names):
         raise RefusedError(422, f"The Arrow stream has several columns of one name: {names}. Give each its own name.")
     check_size(table.num_rows, most_rows)
     return table
+
+
+def check_times(table: Any, names: Collection[str]) -> None:
+    """Refuse times in some columns of an Arrow table that Python, and so a row of JSON, does not have."""
+    for name in table.column_names:
+        column = plain(table.column(name)) if name in names else None
+        try:
+            if column is not None and are_dates(column.type):
+                pc.min_max(column).as_py()
+        except (ValueError, OverflowError):
+            said = f"Column {name!r} has a time that cannot be read. Times are in the years 1 to 9999"
+            raise RefusedError(422, f"{said}, and their time zone has a known name.") from None
+
+
+def values_of(column: Any) -> list[Any]:
+    """The values of an Arrow column. Those that Python does not have are None."""
+    try:
+        return list(column.to_pylist())
+    except Exception:  # a column that only the log reads may have any type
+        return [_value_or_none(scalar) for scalar in column]
+
+
+def _value_or_none(scalar: Any) -> Any:
+    with suppress(Exception):
+        return scalar.as_py()
 
 
 def check_size(n_rows: int, most_rows: int, allow_none: bool = False) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -16,6 +15,7 @@ from selfpaced.tables import Column
 
 Described = dict[str, Any]
 MOST_SHOWN = 10  # categories of a column
+MOMENT = "2024-01-01T12:00:00"
 ANSWERS = {
     "400": "The body cannot be read",
     "401": "The token is missing or wrong",
@@ -30,12 +30,16 @@ OWN: Described = {
     "request_id": {"type": "string", "description": "X-Request-ID, or one that was made"},
 }
 NUMBER, ALERT = {"type": "number", "minimum": 0, "maximum": 1}, {"type": ["boolean", "null"]}
+# Models read booleans as 0 and 1. Columns that had booleans and missing values in training are numbers.
+NUMBER_OF_A_ROW: Described = {"type": ["number", "boolean", "null"]}
 
 
 def described(app: FastAPI, model: ServedModel, state: HistoryState | None, most_reasons: int) -> Described:
     """The document: the routes of the application, and those whose rows the model checks."""
     document = get_openapi(title="selfpaced", version=model.version, routes=app.routes)
-    row, example = row_schema(model, state), example_row(model, state)
+    row = row_schema(model, state)
+    named = {name: own["examples"][0] for name, own in row.get("properties", {}).items()}
+    example = named if model.has_names else [0.0] * model.card.n_features
     reasons = {"name": "reasons", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": most_reasons}}
     one = {"probability": NUMBER, "alert": ALERT, "reasons": {"type": "array", "items": {"type": "object"}}, **OWN}
     many = {"probabilities": _list(NUMBER), "alerts": _list(ALERT), **OWN}
@@ -78,52 +82,32 @@ def row_schema(model: ServedModel, state: HistoryState | None) -> Described:
     """The columns of a row. Further columns are ignored, and strings that are new to the model are missing values."""
     if not model.has_names:
         n_features = model.card.n_features
-        return {**_list({"type": ["number", "null"]}), "minItems": n_features, "maxItems": n_features}
-    columns = _columns(model, state)
-    properties = {name: _column_schema(columns[name], model.categories.get(name)) for name in columns}
-    return {"type": "object", "properties": properties, "required": [*columns], "additionalProperties": True}
-
-
-def _columns(model: ServedModel, state: HistoryState | None) -> dict[str, Column | None]:
-    """The columns that a row must have; None for those that only the history or the decision reads."""
-    schema = model.model.model_.reader.schema
+        return {**_list(NUMBER_OF_A_ROW), "minItems": n_features, "maxItems": n_features}
+    schema, reference = model.model.model_.reader.schema, model.card.reference
     known = {} if schema is None else {one.source: one for one in schema.columns}
-    added = () if state is None else state.history.feature_names
-    others = [*(() if state is None else state.history.columns), *model.rule.columns]
-    own = dict.fromkeys([*(name for name in model.columns if name not in added), *others])
-    return {name: known.get(name) for name in own}
-
-
-def _column_schema(column: Column | None, categories: frozenset[str] | None) -> Described:
-    if categories is not None:
-        return {"type": ["string", "null"], "examples": sorted(categories)[:MOST_SHOWN]}
-    if column is None:
-        return {}
-    if column.made_of is not None:
-        return {"type": ["string", "null"], "format": "date-time", "description": "A date or time in ISO 8601"}
-    kind = "boolean" if column.type == "bool" else "integer" if "int" in column.type else "number"
-    return {"type": [kind, "null"]}
-
-
-def example_row(model: ServedModel, state: HistoryState | None) -> Any:
-    """A row that the model scores: numbers from the middle of the held-out rows, and known categories."""
-    if not model.has_names:
-        return [0.0] * model.card.n_features
-    reference = model.card.reference
     usual = {} if reference is None else {one.name: one for one in reference.features}
-    row = {name: _example(name, column, model, usual) for name, column in _columns(model, state).items()}
-    if state is not None and not state.history.has_dates:
-        row[state.history.time_column] = 0
-    return row
+    added = () if state is None else state.history.feature_names
+    read = [*(name for name in model.columns if name not in added), *model.rule.columns]
+    names = dict.fromkeys([*read, *(() if state is None else state.history.columns)])
+    properties = {name: _column_schema(name, known.get(name), model, usual.get(name)) for name in names}
+    if state is not None and state.history.time_column not in known:
+        properties[state.history.time_column]["examples"] = [MOMENT if state.history.has_dates else 0]
+    return {"type": "object", "properties": properties, "required": [*names], "additionalProperties": True}
 
 
-def _example(name: str, column: Column | None, model: ServedModel, usual: Mapping[str, FeatureReference]) -> Any:
+def _column_schema(name: str, column: Column | None, model: ServedModel, usual: FeatureReference | None) -> Described:
+    """The values of a column that the model scores, with a known category or a number from the middle of the held-out
+    rows. Without a column, only the history or the decision reads them."""
     if name in model.categories:
-        return min(model.categories[name], default=None)
+        return {"type": ["string", "null"], "examples": sorted(model.categories[name])[:MOST_SHOWN] or [None]}
     if column is not None and column.made_of is not None:
-        return "2024-01-01T12:00:00+00:00" if column.has_zone else "2024-01-01T12:00:00"
-    edges = usual[name].edges if name in usual else ()
-    middle = edges[len(edges) // 2] if edges else 0.0
-    if column is not None and column.type == "bool":
-        return False
-    return int(middle) if column is not None and "int" in column.type else middle
+        moment = f"{MOMENT}+00:00" if column.has_zone else MOMENT
+        return {"type": ["string", "null"], "description": "A date or time in ISO 8601", "examples": [moment]}
+    middle = usual.edges[len(usual.edges) // 2] if usual is not None and usual.edges else 0.0
+    if column is None:
+        return {"examples": [middle]}
+    if column.type == "bool":
+        return {"type": ["boolean", "integer", "null"], "minimum": 0, "maximum": 1, "examples": [False]}
+    if "int" in column.type:
+        return {"type": ["integer", "boolean", "null"], "examples": [int(middle)]}
+    return {**NUMBER_OF_A_ROW, "examples": [middle]}

@@ -59,7 +59,7 @@ class Lines:
                 values[name], other[name] = None, value
         own = {**dict.fromkeys(OWN), "time": datetime.now(UTC), **record}
         own["other"] = json.dumps(other, default=str) if other else None
-        values |= {self._prefix + name: _plain(value) for name, value in own.items() if name != "row"}
+        values |= {self._prefix + name: plain_value(value) for name, value in own.items() if name != "row"}
         return json.dumps(values, ensure_ascii=False).encode(errors="replace") + b"\n"
 
     def _cells(self, row: Mapping[str, Any] | Sequence[Any]) -> Iterator[tuple[str, Kind, Any]]:
@@ -75,7 +75,7 @@ class Lines:
         """A value of a kind. Raises an error for values of other kinds."""
         if kind == "number" and type(value) is float and value - value == 0:  # most values are finite numbers
             return value
-        plain = _plain(value)
+        plain = plain_value(value)
         if plain is None:
             return None
         if kind in ("time", "time with zone"):
@@ -98,15 +98,15 @@ def _in_utc(value: Any, has_zone: bool) -> str:
     >>> _in_utc("2024-05-01 12:00+02:00", has_zone=False), _in_utc("1.5.2024", has_zone=True)
     ('2024-05-01T10:00:00', '2024-05-01T00:00:00+00:00')
     """
-    moment = moment_of(value)
+    moment = moment_of(value.to_pydatetime(warn=False) if hasattr(value, "to_pydatetime") else value)
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return (moment if has_zone else moment.replace(tzinfo=None)).isoformat()
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """A value as JSON has it, if it has one value only. NaN is a missing value.
 
-    >>> [_plain(value) for value in (True, 3, 2**70, float("nan"), "7", date(2024, 5, 1))]
+    >>> [plain_value(value) for value in (True, 3, 2**70, float("nan"), "7", date(2024, 5, 1))]
     [True, 3, 1.1805916207174113e+21, None, '7', '2024-05-01']
     """
     if hasattr(value, "item"):  # a value of numpy

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import errno
 import gzip
+import logging
 import mmap
 import os
 import secrets
@@ -24,12 +25,14 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
+from selfpaced.exceptions import TableError
 from selfpaced.serving.lines import Kind, Lines
 from selfpaced.storage import lock_file, private_folder, whole_file
 
 ENDING, CLOSED_ENDING = ".jsonl", ".jsonl.gz"
 ROWS_AT_ONCE = 64  # lines that are encoded before other threads get a turn
 SECONDS_TO_CLOSE = 60.0
+logger = logging.getLogger("selfpaced.serving")
 
 
 class RequestLog:
@@ -76,16 +79,19 @@ class RequestLog:
         most_waiting: int = 2**16,
     ) -> None:
         self._folder = Path(folder)
-        private_folder(self._folder).prepare([CLOSED_ENDING])
-        if not os.access(self._folder, os.W_OK | os.X_OK):
-            raise PermissionError(f"The log cannot be written to {folder}: this user may not write there.")
+        try:
+            private_folder(self._folder).prepare([CLOSED_ENDING])
+            if not os.access(self._folder, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as error:
+            said = f"--log {folder} cannot be written: {str(error.strerror or error).rstrip('.')}."
+            raise TableError(f"{said} Name a folder that this user may make or write to.") from None
         self._leave_out, self._also = frozenset(leave_out), tuple(also)
-        self._lines = self._lines_of(columns)
-        self._most_bytes = most_bytes
+        self._lines, self._most_bytes = self._lines_of(columns), most_bytes
         self._file_bytes = min(2**26, most_bytes // 16) if file_bytes is None else file_bytes
         self._file_seconds, self._flush_seconds, self._most_waiting = file_seconds, flush_seconds, most_waiting
         self.dropped = 0  # records that were not written: too many were waiting, or the disk was full to the end
-        self.problem: str | None = None  # why nothing is written at the moment
+        self._fails, self._reason = False, f"more than {most_waiting:,} waited, or they cannot be written as JSON"
         atexit.register(self.close)
         self._begin()
 
@@ -106,11 +112,21 @@ class RequestLog:
             self._waiting.append(self._lines_of(columns))
 
     def close(self) -> None:
-        """Write all records and complete the file."""
+        """Write all records and complete the file. Say how many could not be written."""
         atexit.unregister(self.close)
-        if self._owner == os.getpid():
+        if self._owner == os.getpid() and not self._closing.is_set():
             self._closing.set()
             self._thread.join(SECONDS_TO_CLOSE)
+            self.dropped += self._n_waiting
+            if self.dropped:
+                logger.error("%s rows could not be logged to %s: %s.", f"{self.dropped:,}", self._folder, self._reason)
+
+    @property
+    def problem(self) -> str | None:
+        """Why nothing is written at the moment."""
+        if not self._fails:
+            return None
+        return f"The log cannot be written to {self._folder}: {self._reason}. {self._n_waiting:,} rows wait."
 
     def _lines_of(self, columns: Mapping[str, Kind] | None) -> Lines:
         return Lines(None if columns is None else {**dict.fromkeys(self._also, "any"), **columns}, self._leave_out)
@@ -129,20 +145,20 @@ class RequestLog:
             self._step(self._write_all)
         self._step(self._write_all)
         self._step(self._complete)
-        with self._lock:
-            self.dropped += len(self._waiting) + self._n_unwritten
 
     def _step(self, work: Callable[[], None]) -> None:
         """Do some work. An error is a problem to report and to try again: the thread must not end."""
         try:
             work()
         except Exception as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)
-            self.problem = f"The log cannot be written to {self._folder}: {reason}. {self._n_waiting:,} records wait."
+            self._reason = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)
+            if not self._fails:
+                self._fails = True
+                logger.error("%s", self.problem)
 
     @property
     def _n_waiting(self) -> int:
-        return len(self._waiting) + self._n_unwritten
+        return sum(not isinstance(one, Lines) for one in list(self._waiting)) + self._n_unwritten
 
     def _write_all(self) -> None:
         period = time.time() // self._file_seconds
@@ -158,7 +174,9 @@ class RequestLog:
             self._unwritten, self._n_unwritten = b"", 0
             if self._file.n_bytes >= self._file_bytes:
                 self._complete()
-        self.problem = None
+        if self._fails:
+            self._fails = False
+            logger.warning("The log can be written to %s again.", self._folder)
 
     def _taken(self) -> tuple[bytes, int]:
         """Some waiting records as lines, and their number. They wait no more, even those that cannot be encoded."""
@@ -247,12 +265,10 @@ def _claimed(path: Path, mode: str = "r+") -> FileIO | None:
         file = FileIO(path, mode, opener=lambda path, flags: os.open(path, flags, 0o600))
     except FileNotFoundError:
         return None
-    try:
+    with suppress(OSError):
         lock_file(file)
         if os.path.samestat(os.fstat(file.fileno()), path.stat()):  # another may have completed it just before
             return file
-    except OSError:
-        pass
     file.close()
     return None
 

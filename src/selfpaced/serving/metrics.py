@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histo
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from selfpaced.monitoring import FeatureReference, Reference, count_values, drift_of_counts
+from selfpaced.monitoring import count_values, drift_of_counts
 from selfpaced.predicting import ReadRow
 from selfpaced.serving.served import ServedModel
 from selfpaced.tables import plain
@@ -53,7 +53,8 @@ class DriftCounts:
 
     def __init__(self, model: ServedModel, folder: Path) -> None:
         reference, reader = model.card.reference, model.model.model_.reader
-        features = () if reference is None else _counted(reference, reader.names)
+        known = frozenset(reader.names or ()) - {"score"}
+        features = [] if reference is None else [*(x for x in reference.features if x.name in known), reference.scores]
         self._places = {name: place for place, name in enumerate(reader.names or ())}
         self._sources = {} if reader.schema is None else {one.name: one.source for one in reader.schema.columns}
         self._features = {one.name: one for one in features}
@@ -72,8 +73,7 @@ class DriftCounts:
             return
         with self._lock:
             self._waiting.append((row, score))
-            is_much = len(self._waiting) >= MOST_WAITING
-        if is_much:
+        if len(self._waiting) >= MOST_WAITING:
             self.count_waiting()
 
     def add_batch(self, batch: Any, found: Floats) -> None:
@@ -124,12 +124,6 @@ class DriftCounts:
         for name, own in values.items():
             if name in self._features and self._features[name].fits(own):
                 self._counts[self._spans[name]] += count_values(self._features[name], own)
-
-
-def _counted(reference: Reference, names: Sequence[str] | None) -> Sequence[FeatureReference]:
-    """What is counted: the scores, and the features of a model whose features have names."""
-    known = frozenset(names or ())
-    return [one for one in reference.features if one.name in known and one.name != "score"] + [reference.scores]
 
 
 def exposition(drifts: Mapping[str, float]) -> bytes:

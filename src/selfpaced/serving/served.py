@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,11 @@ from selfpaced.exceptions import ModelFileError, TableError, did_you_mean, pa
 from selfpaced.history import History, HistoryState
 from selfpaced.persistence import ModelCard, model_id, read_ensemble
 from selfpaced.predicting import ReadRow, RowScorer, read_row
-from selfpaced.serving.bodies import RefusedError
-from selfpaced.tables import plain
+from selfpaced.serving.bodies import RefusedError, values_of
 from selfpaced.thresholds import Decision, ZoneLimits, parse_decision
 
 Floats = NDArray[np.float64]
-# What a row that does not fit a model raises when it is read.
-UNFIT = (ValueError, TypeError, OverflowError)
+UNFIT = (ValueError, TypeError, OverflowError)  # what a row that does not fit a model raises when it is read
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,12 @@ class AlertRule:
 
     def __call__(self, scores: Floats, columns: Mapping[str, Floats]) -> list[bool | None]:
         """Whether each row is an alert; None without a rule."""
-        if self.threshold is None and self.decision is None:
+        if not self.is_given:
             return [None] * scores.size
         among = np.ones(scores.size, dtype=bool) if self.threshold is None else scores >= self.threshold
         if self.decision is not None:
             among = among & self.decision.alerts(scores, columns)
-        alerts: list[bool | None] = among.tolist()
-        return alerts
+        return list(among.tolist())
 
     def numbers(self, rows: Any) -> dict[str, Floats]:
         """The columns that the decision reads, of a list of rows or an Arrow table. Other values than numbers are
@@ -67,15 +66,14 @@ class AlertRule:
         if isinstance(rows, list):
             values = [row.get(name) for row in rows]
         elif name in rows.column_names:
-            values = plain(rows.column(name)).to_pylist()
+            values = values_of(rows.column(name))
         else:
             raise RefusedError(422, f"{what} the rows do not have. Every row needs its cost.")
         numbers = np.array([_finite(value) for value in values])
         wrong = int(np.isnan(numbers).sum())
         if wrong:
-            raise RefusedError(
-                422, f"{what} has no finite number in {wrong:,} of {numbers.size:,} rows. Every row needs it."
-            )
+            said = f"{what} has no finite number in {wrong:,} of {numbers.size:,} rows. Every row needs it."
+            raise RefusedError(422, said)
         return numbers
 
 
@@ -84,13 +82,10 @@ def _finite(value: Any) -> float:
     >>> [_finite(value) for value in (2, True, 1e400, "2", 10**400)]
     [2.0, 1.0, nan, nan, nan]
     """
-    if not (isinstance(value, int | float) or hasattr(value, "as_integer_ratio")):
-        return math.nan
-    try:
-        number = float(value)
-    except OverflowError:
-        return math.nan
-    return number if math.isfinite(number) else math.nan
+    with suppress(OverflowError):
+        if hasattr(value, "as_integer_ratio") and math.isfinite(value):
+            return float(value)
+    return math.nan
 
 
 @dataclass(frozen=True)
@@ -169,7 +164,20 @@ class ServedModel:
             said = f"A string of the row contains {error.object[error.start]!a}, which is not Unicode text."
             raise RefusedError(422, said) from None
         except (*UNFIT, pa.ArrowException) as error:
-            raise RefusedError(422, " ".join(str(error).split()) + self._suggestion(row)) from None
+            said = " ".join(str(error).split()) + self._suggestion(row)
+            raise RefusedError(422, self._misfit(row) or said) from None
+
+    def _misfit(self, row: Any) -> str:
+        """The first value that does not fit its column, in words of JSON; empty if all values fit."""
+        for column in getattr(self.model.model_.reader.schema, "columns", ()):
+            try:
+                column.converted(pa.array([row.get(column.source)]), "the row")
+            except (*UNFIT, pa.ArrowException):
+                kinds = {"category": "a string", "bool": "true or false", "seconds": "a time such as 2024-01-31T23:59Z"}
+                wanted = kinds.get(column.type, f"a number of the type {column.type}")
+                given = json.dumps(row[column.source], default=str)[:100]
+                return f"The value of {column.source!r} must be {wanted}, or null; got {given}."
+        return ""
 
     def _suggestion(self, row: Any) -> str:
         """A key that may be a misspelled column, if the column is missing. Other unknown keys are ignored."""
@@ -180,8 +188,7 @@ class ServedModel:
         """The columns in which a row has a category that the model was not trained with."""
         if not isinstance(row, dict):
             return []
-        values = ((name, row[name], known) for name, known in self.categories.items())
-        return [name for name, value, known in values if isinstance(value, str) and value not in known]
+        return [one for one, known in self.categories.items() if isinstance(row[one], str) and row[one] not in known]
 
 
 def _categories(model: Any) -> dict[str, frozenset[str]]:

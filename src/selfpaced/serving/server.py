@@ -33,22 +33,18 @@ def serve(settings: Settings, started: Callable[[str, str], None]) -> None:
     settings.check()
     for module in ("fastapi", "prometheus_client", "uvicorn"):
         need(module, "serve", "selfpaced serve")
-    place = settings.host, settings.port
-    with TemporaryDirectory(prefix="selfpaced-serve-") as folder, listening(*place) as bound:
+    run = _run if settings.workers == 1 else _run_workers
+    with TemporaryDirectory(prefix="selfpaced-serve-") as folder, listening(settings.host, settings.port) as bound:
         host, port = bound.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        if settings.workers == 1:
-            _run(settings, Path(folder), bound, lambda version: started(address, version))
-        else:
-            _run_workers(settings, Path(folder), bound, lambda version: started(address, version))
+        run(settings, Path(folder), bound, lambda version: started(address, version))
 
 
 def listening(host: str, port: int) -> socket.socket:
     """A socket that is bound to a port; to any free one if it is 0."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
         bound = socket.socket(family, kind, protocol)
         try:
             if os.name == "posix":  # on Windows, two services would share the port

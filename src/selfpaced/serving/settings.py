@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +55,6 @@ class Settings:
         >>> [Settings(Path("m"), host).is_local for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0", "example")]
         [True, True, True, False, False]
         """
-        try:
-            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        with suppress(ValueError):
+            return ipaddress.ip_address(self.host).is_loopback
+        return self.host == "localhost"

@@ -69,6 +69,7 @@ from selfpaced.tables.times import (
     PERIODS,
     TIME_UNITS,
     Moments,
+    are_dates,
     are_strings,
     checked_moments,
     date_pattern,

@@ -292,5 +292,5 @@ def are_numbers(kind: Any) -> bool:
 
 
 def plain(array: Any) -> Any:
-    """An array without a dictionary: its strings or numbers one by one."""
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    """An array or a chunked array without a dictionary: its strings or numbers one by one."""
+    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
