@@ -37,13 +37,17 @@ def thinned(payments):
     return payments[np.where(fraud, fraud.cumsum() % 2 == 0, np.arange(len(payments)) % 20 == 0)]
 
 
-def run_here(command, **how):
-    """A command of a page in this process: a program of its own would import everything again, for seconds."""
-    program, _, module, *arguments = command
-    assert (program, module, how.pop("check")) == (sys.executable, "selfpaced", True)
+def run_here(command, *, run=subprocess.run, **how):
+    """A command of a page in this process: a program of its own would import everything again, for seconds.
+
+    Libraries start other programs, such as uname.
+    """
+    if list(command[:3]) != [sys.executable, "-m", "selfpaced"]:
+        return run(command, **how)
+    assert how["check"]
     said = StringIO()
     with redirect_stdout(said):
-        assert main(arguments) == 0
+        assert main(command[3:]) == 0
     return subprocess.CompletedProcess(command, 0, said.getvalue())
 
 
