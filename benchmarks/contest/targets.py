@@ -16,6 +16,7 @@ MOST_BEHIND = 0.02
 RARE_ROWS_FOR_MOST_BEHIND = 100
 RARE_ROWS_FOR_RANGES = 100
 LEAST_SHARE_AHEAD = 0.8
+LEAST_SHARE_OF_TABLES = 0.5  # ranks and regrets of a method that ran on fewer are those of other tables
 MOST_SECONDS_ON_CREDIT_FRAUD = 60
 MOST_MISCALIBRATION = 0.1
 
@@ -34,9 +35,10 @@ def targets(frame: pd.DataFrame, figures: pd.DataFrame, mean_ranks: pd.Series) -
     if OURS not in figures:
         return []
     beside = [other for other in (TUNED, AUTOGLUON) if other in figures]
+    compared = [name for name in figures if figures[name].notna().mean() >= LEAST_SHARE_OF_TABLES]
     return [
-        _rank(mean_ranks),
-        *_regret(figures),
+        _rank(mean_ranks[compared]),
+        *_regret(regrets(figures).mean()[compared]),
         _farthest_behind(figures, frame),
         *(_ahead_of(frame, other) for other in beside),
         *(_seconds_against(frame, other) for other in beside),
@@ -51,8 +53,7 @@ def _rank(by_method: pd.Series) -> Target:
     return Target("best mean rank of all methods", measured, bool(by_method[OURS] < others.min()))
 
 
-def _regret(figures: pd.DataFrame) -> list[Target]:
-    by_method = regrets(figures).mean()
+def _regret(by_method: pd.Series) -> list[Target]:
     ours, others = by_method[OURS], by_method.drop(OURS)
     best = others.min()
     share = ours / best if best > 0 else float("inf")

@@ -108,6 +108,20 @@ def test_a_target_is_met_or_missed_by_what_was_measured(page):
     assert line(page, "What was to be reached", "ahead of lightgbm-tuned").endswith("| 2 of 2; 0 more equal | met |")
 
 
+def test_a_method_on_fewer_than_half_of_the_tables_is_not_called_the_next_one(tmp_path):
+    few = whole()
+    few["tables"]["third"] = few["tables"]["hard"]
+    few["results"] = [one for one in few["results"] if (one["table"], one["method"]) != ("hard", "flaml")]
+    few["results"] += [row("hard", "flaml", split, 0.9) for split in range(3)]
+    few["results"].append({"table": "third", "method": "flaml", "split": 0, "error": "MemoryError"})
+    for method, aucprc in (("auto-self-paced", 0.7), ("lightgbm-tuned", 0.6), ("autogluon", 0.5)):
+        few["results"] += [row("third", method, split, aucprc) for split in range(3)]
+    write_page(few, METHODS, tmp_path)
+    text = (tmp_path / "field.md").read_text()
+    assert "(flaml)" not in line(text, "What was to be reached", "best mean rank of all methods")
+    assert "(flaml)" not in line(text, "What was to be reached", "mean regret at most a third")
+
+
 def test_the_calibration_is_the_mean_probability_over_the_share_of_rare_rows(page):
     assert line(page, "Calibration", "hard") == "| hard | 1.200 |"
 
