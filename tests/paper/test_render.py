@@ -14,7 +14,7 @@ from paper.experiment import Surroundings
 from paper.experiments import EXPERIMENTS
 from paper.render import render
 from paper.render.pages.ensembles import ensembles
-from paper.render.pages.story import all_comparisons, distances
+from paper.render.pages.story import all_comparisons, differences, distances
 from paper.render.paired import comparisons, paired_t, pitman_morgan
 from paper.render.scorecard import as_markdown, score
 from paper.render.summary import beside, cell, given_up, over_runs
@@ -112,6 +112,7 @@ def test_an_ensemble_that_was_given_up_leaves_the_other_tables_as_they_are(tmp_p
     assert "**0.500 (1)**<br>paper 0.783 ± 0.015" in text  # Credit Fraud, 10 members
     assert "(Credit Fraud and PaySim, simulated again)" in text
     assert pd.read_csv(tmp_path / "ensembles.numbers.csv")["n_members"].dtype == int
+    assert len(differences(frame, "ensembles")) == 4
     found = {
         each.setting for each in all_comparisons(dict.fromkeys(EXPERIMENTS, pd.DataFrame()) | {"ensembles": frame})
     }

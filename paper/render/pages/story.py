@@ -361,7 +361,7 @@ the methods alone:
 def rivals(frames: Frames, every: Sequence[Comparison]) -> Finding:
     """Why SPE leads by less than in the paper: how far both are from their published figures, on the paper's data."""
     names = ["real_world", "checkerboard", "ensembles", "missing_values"]
-    both = pd.concat([_differences(frames[name], name) for name in names])
+    both = pd.concat([differences(frames[name], name) for name in names])
     means = both.groupby("method").agg(["mean", "count"]).sort_values("mean")
     lines = [[method, f"{mean:+.3f}", f"{count:.0f}"] for method, mean, count in means.itertuples(name=None)]
     others = both.drop("SPE").mean()
@@ -392,14 +392,14 @@ def _times_nearest(every: Sequence[Comparison]) -> str:
     return f"in {sum(rival == 'Cascade' for rival in nearest.values())} of {len(nearest)} settings"
 
 
-def _differences(frame: pd.DataFrame, table: str) -> pd.Series:
+def differences(frame: pd.DataFrame, table: str) -> pd.Series:
     """Ours minus the published AUCPRC of each cell, by method."""
     printed = published(table)
     if "metric" in printed:
         printed = printed[printed["metric"] == "aucprc"]
     keys = [name for name in printed.columns if name not in {"metric", "mean", "sd"}]
     if table == "ensembles":
-        frame = frame[frame["dataset"] == "credit-fraud"]
+        frame = with_members(frame[frame["dataset"] == "credit-fraud"])
     ours = over_runs(frame.astype(dict.fromkeys(keys, str)), keys, "aucprc")["mean"]
     theirs = printed.set_index(keys)["mean"]
     return (ours - theirs).dropna().droplevel([name for name in keys if name != "method"])
