@@ -18,8 +18,9 @@ grow much if other programs share the processor. Still, programs that share a ca
 - Others, on the same rows: LightGBM on all rows in memory, and XGBoost in external memory, with 100 trees each.
 
 Every measurement runs in a process of its own and is kept in .bench/massive/: a run that was stopped goes on where it
-was. `--until` begins no further round after a time of day. `--show` prints what has been measured. The tables are also
-written to docs/guide/larger-than-memory.md.
+was. Measurements that benchmarks/results/massive.json marks as `former`, of a machine that is gone, are shown apart
+from the others, and are not part of the model. `--until` begins no further round after a time of day. `--show` prints
+what has been measured. The tables are also written to docs/guide/larger-than-memory.md.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from sklearn.metrics import average_precision_score
 
 from massive_report import lines_of, with_lines
 from massive_rows import CHUNKS_PER_FILE, N_RARE, NAMES, ROWS_PER_CHUNK, TARGET, Rows, streamed, test_rows, write_files
-from record import save, versions_of
+from record import RESULTS, save, versions_of
 from selfpaced.callbacks import Callback, Stop
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.tables.sources import open_table
@@ -307,6 +308,12 @@ def cells(options: argparse.Namespace) -> Iterator[tuple[Path, str, int, int]]:
             yield FOLDER / f"{name}.json", kind, n_common, n_rounds
 
 
+def former_ones() -> list[Facts]:
+    path = RESULTS / "massive.json"
+    known = json.loads(path.read_text())["measured"] if path.exists() else []
+    return [one for one in known if one.get("former")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small tables, not recorded")
@@ -328,6 +335,7 @@ def main() -> None:
             n_rounds = min(n_rounds, options.rounds)
             path.write_text(json.dumps(measure(kind, n_common, n_rounds, options), indent=2))
     measured = [json.loads(path.read_text()) for path, *_ in cells(options) if path.exists()]
+    measured += [] if options.quick else former_ones()
     lines = lines_of(measured)
     print("\n\n".join("\n".join(some) for some in lines.values()))
     if not options.quick:

@@ -71,7 +71,9 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def lines_of(measured: Sequence[Facts]) -> dict[str, list[str]]:
-    """All tables that something has been measured for, as lines."""
+    """All tables that something has been measured for, as lines. Fits on a former machine have a table of their own."""
+    former = [one for one in measured if one.get("former")]
+    measured = [one for one in measured if not one.get("former")]
     fits = [one for one in measured if one["kind"] in FITS]
     others = [one for one in measured if one["kind"] in OTHERS]
     here = [one for one in fits if one["kind"] != "spark"]
@@ -79,9 +81,12 @@ def lines_of(measured: Sequence[Facts]) -> dict[str, list[str]]:
         "costs": _costs(here),
         "floors": _floors([one for one in here if "floor" in one]),
         "accuracy": _accuracy(fits),
-        "model": _model([one for one in here if one["kind"] == "streamed"]),
+        "model": "\n\n".join(
+            filter(None, [_model([one for one in here if one["kind"] == kind]) for kind in ("streamed", "files")])
+        ),
         "spark": _spark([one for one in fits if one["kind"] == "spark"]),
         "others": _others(others, fits),
+        "former": "\n".join(filter(None, [_costs(former), _spread(former)])),
     }
     return {name: text.splitlines() for name, text in tables.items() if text}
 
@@ -146,22 +151,29 @@ def _model(fits: Sequence[Facts]) -> str:
     model, n_rounds = CostModel.fitted(smaller), len(largest["rounds"]) - 1
     predicted = model(largest["rows"], n_rounds)
     every = CostModel.fitted(fits)
-    per_row = {power(one["rows"]): median(round_cpus(one)) / one["rows"] for one in fits if one["rows"] >= 10**7}
-    spread = max(per_row.values()) / min(per_row.values()) - 1 if per_row else 0.0
     lines = [
-        f"fitted to {', '.join(power(one['rows']) for one in smaller)} rows, in processor seconds:",
+        f"{largest['kind']}, fitted to {', '.join(power(one['rows']) for one in smaller)} rows, in processor seconds:",
         f"  first pass  {model.first[0]:.2f} + {1e6 * model.first[1]:.3f} us x rows",
         f"  round       {model.round[0]:.2f} + {1e6 * model.round[1]:.3f} us x rows",
         f"  member      {model.member:.2f}",
         f"{power(largest['rows'])} rows, {n_rounds} round(s): {predicted:,.0f} s predicted, {largest['cpu']:,.0f} s "
         f"measured, an error of {predicted / largest['cpu'] - 1:+.0%}",
-        f"a round costs {' and '.join(f'{1e6 * cost:.3f} us a row at {size}' for size, cost in per_row.items())}: "
-        f"at most {spread:.0%} more at one size than at another",
+        _spread(fits),
         f"{power(PROJECTED_ROWS)} rows, {PROJECTED_ROUNDS} rounds, by all sizes: "
         f"{every(PROJECTED_ROWS, PROJECTED_ROUNDS) / 3600:,.0f} hours of one core"
         + "".join(f", {_hours(every, cores):.1f} hours of {cores}" for cores in CORES),
     ]
-    return "\n".join(lines)
+    return "\n".join(filter(None, lines))
+
+
+def _spread(fits: Sequence[Facts]) -> str:
+    """How far the cost of a round is from constant for each row."""
+    per_row = {power(one["rows"]): median(round_cpus(one)) / one["rows"] for one in fits if one["rows"] >= 10**7}
+    if len(per_row) < 2:
+        return ""
+    spread = max(per_row.values()) / min(per_row.values()) - 1
+    costs = " and ".join(f"{1e6 * cost:.3f} us a row at {size}" for size, cost in per_row.items())
+    return f"a round costs {costs}: at most {spread:.0%} more at one size than at another"
 
 
 def _hours(model: CostModel, cores: int) -> float:

@@ -64,6 +64,15 @@ def test_the_largest_size_is_predicted_by_the_smaller_ones(factor, error):
     assert any(line.startswith("10^9 rows, 2 round(s)") and line.endswith(error) for line in lines)
 
 
+def test_fits_on_a_former_machine_are_shown_and_not_part_of_the_model():
+    here = [made_up(10**6, 3), made_up(10**7, 3), made_up(10**8, 3)]
+    former = [made_up(n_rows, 3, 2.0) | {"former": True} for n_rows in (10**7, 10**9)]
+    lines = lines_of([*here, *former])
+    assert lines["model"] == lines_of(here)["model"]
+    assert lines["former"][-1].startswith("a round costs 6.100 us a row at 10^7 and 6.001 us a row at 10^9: at most 2%")
+    assert not any("10^9" in line for line in lines["costs"])
+
+
 def test_the_tables_of_the_guide_are_those_of_the_recorded_measurements():
     root = Path(__file__).parents[1]
     recorded = json.loads((root / "benchmarks" / "results" / "massive.json").read_text())

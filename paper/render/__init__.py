@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pandas as pd
 
+from paper.datasets import DATASETS
 from paper.experiments import EXPERIMENTS
+from paper.experiments.real_world import MORE_MODELS
 from paper.render.page import Frames, Page
 from paper.render.pages import PAGES
 from paper.render.scorecard import as_markdown
 from paper.results import Results
 
+LARGE = [name for name, dataset in DATASETS.items() if dataset.published_name in MORE_MODELS]
 HEAD = """\
 # The paper's experiments, run again
 
@@ -42,6 +45,8 @@ TAIL = """
 which also hold versions, seconds and the number of training rows of every cell. `python -m paper run --quick` is a pass
 of minutes over small parts of the data. `python -m paper list` says how much is left.
 
+{took}
+
 **Data sets.** Two files of the paper could not be had: Payment Simulation and Record Linkage. "PaySim, simulated again"
 and "FEBRL pairs" stand for them, and their figures are labelled so. If you have the published files, put them into one
 folder and run `python -m paper run --data FOLDER`. The runs then use the published rows, and the pages say so. The
@@ -65,8 +70,23 @@ def render(results: Path, folder: Path, *, quick: bool = False) -> Iterator[Path
 
 def _front(pages: list[Page], frames: Frames, results: Path) -> str:
     scores = [score for page in pages for score in page.scores(frames)]
+    tail = TAIL.format(took=_took(frames))
     links = "\n".join(f"- [{page.title}]({page.name}.md)" for page in pages)
-    return f"{HEAD}{as_markdown(scores)}\n\n## Tables and figures\n\n{links}\n{_failures(results)}{TAIL}".strip()
+    return f"{HEAD}{as_markdown(scores)}\n\n## Tables and figures\n\n{links}\n{_failures(results)}{tail}".strip()
+
+
+def _took(frames: Frames) -> str:
+    """How long the finished cells took, as a measure for who wants to run them."""
+    cells = [
+        frame.drop_duplicates([*EXPERIMENTS[name].grid, "run"]) for name, frame in frames.items() if "seconds" in frame
+    ]
+    every = pd.concat(cells)
+    of_large = every["dataset"].isin(LARGE) if "dataset" in every else []
+    return (
+        f"The {len(every):,} cells took {every['seconds'].sum() / 3600:.1f} hours, one core each; "
+        f"{every['seconds'][of_large].sum() / 3600:.1f} of these are on payments and record pairs. Cells run side by "
+        "side, one a core. Other programs used the same machine, so a quiet one takes less."
+    )
 
 
 def _failures(results: Path) -> str:

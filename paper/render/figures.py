@@ -102,8 +102,18 @@ def self_paced_sampling(frame: pd.DataFrame, path: Path) -> Path:
 
 
 def _title(dataset: str, rows: pd.DataFrame) -> str:
-    n_runs = rows["run"].nunique()
-    return f"{DATASETS[dataset].title} ({n_runs} run{'s' * (n_runs > 1)})"
+    return f"{DATASETS[dataset].title} ({counted_runs(rows)})"
+
+
+def counted_runs(rows: pd.DataFrame) -> str:
+    """
+    >>> counted_runs(pd.DataFrame({"method": ["SPE", "SPE", "SMOTE"], "run": ["0", "1", "0"]}))
+    '1 to 2 runs'
+    """
+    curve = "method" if "method" in rows else "hardness"
+    counts = rows.groupby(curve)["run"].nunique()
+    few, many = int(counts.min()), int(counts.max())
+    return f"{f'{few} to ' if few < many else ''}{many} run{'s' if many > 1 else ''}"
 
 
 def ensembles(frame: pd.DataFrame, path: Path) -> Path:

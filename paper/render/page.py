@@ -32,6 +32,11 @@ def picture(name: str, alternative: str) -> str:
     return f"![{alternative}]({name}.png)\n\nThe numbers of this picture are in [{numbers}]({numbers})."
 
 
+def titles(frame: pd.DataFrame) -> str:
+    """The data sets of a picture, by the titles that its parts have."""
+    return " and ".join(DATASETS[name].title for name in dict.fromkeys(frame["dataset"]))
+
+
 def what_differs(datasets: Iterable[str]) -> str:
     """A sentence for each data set that is not the paper's, by the title that its part of a picture has."""
     return "\n\n".join(

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 PUBLISHED = Path(__file__).parents[1] / "published"
+GIVEN_UP = "given up"
 
 
 def over_runs(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
@@ -52,7 +53,7 @@ def given_up(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], st
         return {}
     cells = frame[frame["given_up"].fillna("") != ""]
     return {
-        tuple(cell[name] for name in by): f"given up: {cell['given_up']}{used(cell)}"
+        tuple(cell[name] for name in by): f"{GIVEN_UP}: {cell['given_up']}{used(cell)}"
         for cell in cells.to_dict("records")
     }
 
@@ -61,6 +62,11 @@ def used(cell: Mapping[str, Any]) -> str:
     """What the process of a cell used, if it had a budget: a quick pass has none."""
     seconds, peak = cell.get("processor_seconds"), cell.get("peak_gigabytes")
     return "" if pd.isna(seconds) else f", {seconds:,.0f} s of processor time and {peak:.1f} GB used"
+
+
+def with_members(frame: pd.DataFrame) -> pd.DataFrame:
+    """Ensembles that have results, by their number of members. A cell that was given up has no number of members."""
+    return frame.dropna(subset=["n_members"]).astype({"n_members": int})
 
 
 def cell(row: Any) -> str:

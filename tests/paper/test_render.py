@@ -13,6 +13,8 @@ from paper.datasets.record_linkage import COMPARISONS
 from paper.experiment import Surroundings
 from paper.experiments import EXPERIMENTS
 from paper.render import render
+from paper.render.pages.ensembles import ensembles
+from paper.render.pages.story import all_comparisons, differences, distances
 from paper.render.paired import comparisons, paired_t, pitman_morgan
 from paper.render.scorecard import as_markdown, score
 from paper.render.summary import beside, cell, given_up, over_runs
@@ -88,6 +90,47 @@ def test_a_cell_that_was_given_up_shows_its_reason_and_counts_in_no_mean():
     text = "given up: after 300 s, 300 s of processor time and 1.4 GB used"
     assert table.splitlines()[-1] == f"| DT | {text} | **0.550 ± 0.014 (2)** |"
     assert score("T", beside(over_runs(frame, ["model", "method"], "aucprc"), PUBLISHED)).cells == 1
+
+
+def cells_of(dataset, method, **columns):
+    return {"dataset": dataset, "method": method, "size": "50", "run": "0", **columns}
+
+
+def test_an_ensemble_that_was_given_up_leaves_the_other_tables_as_they_are(tmp_path):
+    measured = dict.fromkeys(("aucprc", "aucprc_votes", "f1_best", "gmean_best", "mcc_best"), 0.5)
+    rows = [
+        cells_of(dataset, method, n_members=n, n_training_rows=100 * n, **measured)
+        for dataset in ("credit-fraud", "paysim-simulated")
+        for method in ("Cascade", "SPE")
+        for n in (10, 50)
+    ]
+    used = {"given_up": "after 300 s", "processor_seconds": 300.2, "peak_gigabytes": 1.44}
+    frame = pd.DataFrame([*rows, cells_of("paysim-simulated", "SMOTEBoost", **used)])
+    text = ensembles({"ensembles": frame}, tmp_path)
+    reason = "given up: after 300 s, 300 s of processor time and 1.4 GB used"
+    assert f"| 10 | — | {reason} | — | — | **0.500 (1)** | **0.500 (1)** |" in text
+    assert "**0.500 (1)**<br>paper 0.783 ± 0.015" in text  # Credit Fraud, 10 members
+    assert "(Credit Fraud and PaySim, simulated again)" in text
+    assert pd.read_csv(tmp_path / "ensembles.numbers.csv")["n_members"].dtype == int
+    assert len(differences(frame, "ensembles")) == 4
+    found = {
+        each.setting for each in all_comparisons(dict.fromkeys(EXPERIMENTS, pd.DataFrame()) | {"ensembles": frame})
+    }
+    assert found == {"10", "50"}
+
+
+def test_only_cells_with_distances_are_counted_as_such():
+    rows = [
+        {"dataset": "paysim-simulated", "model": "KNN", "method": "SPE", "aucprc": 0.5, "n_training_rows": 1000},
+        {"dataset": "paysim-simulated", "model": "MLP", "method": "SPE", "given_up": "after 300 s"},
+        {"dataset": "paysim-simulated", "model": "GBDT10", "method": "Clean", "given_up": "after 300 s"},
+        {"dataset": "credit-fraud", "model": "KNN", "method": "SPE", "aucprc": 0.5, "n_training_rows": 1000},
+    ]
+    none = pd.DataFrame(columns=["dataset", "method", "size", "run"])
+    short, text = distances({"real_world": pd.DataFrame(rows).assign(run="0"), "ensembles": none}, [])
+    assert short.startswith("1 of 2 cells")
+    assert "- PaySim, simulated again, KNN, SPE: it runs. AUCPRC 0.500, 1,000 training rows." in text
+    assert "MLP" not in text
 
 
 def test_the_corrected_test_is_the_paired_one_where_no_rows_are_shared():

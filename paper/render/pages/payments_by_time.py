@@ -22,7 +22,8 @@ def with_the_table(frames: Frames) -> pd.DataFrame:
     here = (
         table["dataset"].isin(variants["dataset"]) & (table["model"] == "GBDT10") & table["method"].isin(METHOD_NAMES)
     )
-    return pd.concat([table[here].assign(variant=AT_RANDOM), variants])
+    both = pd.concat([table[here].assign(variant=AT_RANDOM), variants])
+    return both.sort_values("variant", key=lambda names: names.map([AT_RANDOM, *VARIANTS].index), kind="stable")
 
 
 def payments_by_time(frames: Frames, folder: Path) -> str:

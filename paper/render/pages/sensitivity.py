@@ -8,13 +8,13 @@ import pandas as pd
 
 from paper.datasets import DATASETS
 from paper.render import figures
-from paper.render.page import Frames, Page, picture, what_differs
+from paper.render.page import Frames, Page, picture, titles, what_differs
 from paper.render.summary import over_runs
 from paper.render.tables import crossed
 
 ALTERNATIVE = (
-    "AUCPRC of SPE with 10 members against the number of bins, one part for each data set, one curve for each hardness "
-    "function with a band of one standard deviation."
+    "AUCPRC of SPE with 10 members against the number of bins, one part for each data set ({}), one curve for each "
+    "hardness function with a band of one standard deviation."
 )
 
 
@@ -29,7 +29,7 @@ is random under-bagging.
 
 {crossed(summary, bins, list(dict.fromkeys(credit["hardness"])), ["bins"])}
 
-{picture("sensitivity", ALTERNATIVE)}
+{picture("sensitivity", ALTERNATIVE.format(titles(frames["sensitivity"])))}
 
 {_others(frames["sensitivity"])}
 
