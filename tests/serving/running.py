@@ -1,5 +1,6 @@
 """A service in a process of its own, on a free port of this machine, and requests to it."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 TOKEN = "a-token-of-tests-0123456789"
@@ -63,3 +65,9 @@ class Served:
         code = self.process.wait(30)
         self.process.stdout.close()
         return code
+
+
+def result_of(coroutine):
+    """What a coroutine returns, in a thread of its own: a browser of other tests may have a loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()

@@ -1,6 +1,5 @@
 """Batches of Arrow: what the stream may hold, and that a log and a shadow model change no answer."""
 
-import asyncio
 import random
 
 import pyarrow as pa
@@ -10,6 +9,7 @@ from selfpaced.serving import Settings
 from selfpaced.serving.answering import Service
 from selfpaced.serving.bodies import RefusedError, table_in
 from tests.serving.malformed import flipped
+from tests.serving.running import result_of
 from tests.serving.test_log import lines
 
 LONG_AFTER = 253_402_300_800  # seconds from 1970 to the year 10000
@@ -39,7 +39,7 @@ def answers(settings, bodies, counts_folder):
             service.close()
         return found
 
-    return asyncio.run(ask())
+    return result_of(ask())
 
 
 def in_seconds(seconds, kind):

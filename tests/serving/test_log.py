@@ -23,7 +23,7 @@ from selfpaced.serving import RequestLog, Settings, column_kinds
 from selfpaced.serving.answering import Service
 from selfpaced.serving.served import Wanted, load_served
 from tests.serving.rows import mixed_rows
-from tests.serving.running import Served
+from tests.serving.running import Served, result_of
 
 FAST = {"flush_seconds": 0.02}
 
@@ -451,7 +451,7 @@ def test_a_model_that_replaces_another_has_its_own_columns_in_the_log(trained, t
         watching.cancel()
         service.close()
 
-    asyncio.run(asyncio.wait_for(replaced(), 30))
+    result_of(asyncio.wait_for(replaced(), 30))
     before, after = lines(tmp_path / "log")
     assert (before["served_request_id"], after["served_request_id"]) == ("before", "after")
     assert before.keys() - after.keys() == {"code", "when"}
