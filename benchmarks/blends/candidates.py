@@ -6,9 +6,9 @@ from typing import Any
 
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import Columns, base_model, lightgbm
-from selfpaced.ensembles.auto.recipes import default_recipes
+from selfpaced.ensembles.auto.recipes import RANDOM_SPLITS, default_recipes
 
-IN_TURN = ("linear", "LightGBM, many common rows", "extra trees")
+IN_TURN = ("linear", "LightGBM, random splits", "extra trees")
 
 
 def not_taken(columns: Columns) -> dict[str, Any]:
@@ -18,6 +18,8 @@ def not_taken(columns: Columns) -> dict[str, Any]:
         "LightGBM, inverse weights": SelfPacedEnsembleClassifier(
             lightgbm(columns, **slow), ratio=3, weighting="inverse"
         ),
+        "LightGBM, many common rows": SelfPacedEnsembleClassifier(lightgbm(columns, n_estimators=100), 5, ratio=10),
+        "neural network": SelfPacedEnsembleClassifier(base_model("mlp", columns), 5, ratio=5),
         "LightGBM, 50 rounds": SelfPacedEnsembleClassifier(base_model("lightgbm", columns)),
         "random forest": SelfPacedEnsembleClassifier(base_model("forest", columns), ratio=10),
         "extra trees, few common rows": SelfPacedEnsembleClassifier(base_model("extra_trees", columns)),
@@ -32,5 +34,6 @@ def candidates(columns: Columns) -> dict[str, Any]:
 
 def bases_in_turn(columns: Columns, n_members: int) -> Any:
     """One ensemble whose members are a linear model, LightGBM and extra trees in turn."""
-    bases = [base_model("logistic", columns), lightgbm(columns, n_estimators=100), base_model("extra_trees", columns)]
+    boosted = lightgbm(columns, **RANDOM_SPLITS)
+    bases = [base_model("logistic", columns), boosted, base_model("extra_trees", columns)]
     return SelfPacedEnsembleClassifier(bases, n_members, ratio=10)

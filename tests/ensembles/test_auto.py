@@ -367,11 +367,11 @@ class TestRecipesBySize:
     def test_lightgbm_adds_up_by_column_in_all_recipes_so_that_the_clock_decides_nothing(self):
         found = [recipe for size in (strong_of(100), strong_of(5000)) for recipe in size.values()]
         boosted = [each.estimator for each in found if isinstance(each.estimator, LGBMClassifier)]
-        assert [(each.force_col_wise, each.deterministic) for each in boosted] == [(True, True)] * 3
+        assert [(each.force_col_wise, each.deterministic) for each in boosted] == [(True, True)] * 2
 
     def test_with_more_columns_fewer_common_rows_are_drawn(self):
         found = recipes.default_recipes(recipes.Columns(None, {}), recipes.MinoritySize(1000, 400))
-        assert found["LightGBM, many common rows"].ratio == 9.49
+        assert found["LightGBM, random splits"].ratio == 9.49
         assert {found[name].ratio for name in ("linear", "extra trees")} == {1.62}
 
     def test_a_training_set_has_no_more_values_than_the_limit(self):
@@ -387,11 +387,13 @@ class TestRecipesBySize:
         found = recipes.default_recipes(recipes.Columns(None, {}), size)
         skipped = [result.name for result in recipes.too_slow(size)]
         assert skipped == [name for name in found if "LightGBM" not in name]
-        fast = [recipe for name, recipe in found.items() if "LightGBM" in name]
-        assert {recipe.n_estimators for recipe in fast} == {5}
-        assert {recipe.estimator.max_bin for recipe in fast} == {63}
+        assert {name: recipe.n_estimators for name, recipe in found.items() if name not in skipped} == {
+            "LightGBM, strong": 4,
+            "LightGBM, random splits": 5,
+        }
+        assert found["LightGBM, random splits"].estimator.max_bin == 63
 
-    @pytest.mark.parametrize(("n_rare", "n_leaves"), [(2001, 31), (6399, 31), (6400, 63), (12_800, 127), (10**6, 127)])
+    @pytest.mark.parametrize(("n_rare", "n_leaves"), [(2001, 31), (4525, 31), (4526, 63), (9051, 127), (10**6, 127)])
     def test_the_leaves_of_strong_trees_follow_the_rare_rows(self, n_rare, n_leaves):
         assert strong_of(n_rare)["LightGBM, strong"].estimator.num_leaves == n_leaves
 
@@ -400,16 +402,27 @@ class TestRecipesBySize:
         assert "LightGBM, all rows" not in strong_of(3000)
         assert recipes.default_recipes(recipes.Columns(None, {}), size)["LightGBM, all rows"].ratio == 15
 
+    @pytest.mark.parametrize(
+        ("n_rare", "n_columns", "most"), [(3000, 10, 96_000), (30_000, 118, 538_719), (10**6, 100, 0)]
+    )
+    def test_a_model_of_all_rows_has_a_limit(self, n_rare, n_columns, most):
+        """32 common rows for each rare one, or 2^26 values."""
+        assert recipes.MinoritySize(n_rare, n_columns).most_common == most
+
+    @pytest.mark.parametrize(("n_rare", "n_parts"), [(2001, 8), (8999, 8), (16_000, 16), (10**6, 32)])
+    def test_about_a_thousand_rare_rows_are_held_out(self, n_rare, n_parts):
+        assert recipes.MinoritySize(n_rare, 10).n_parts == n_parts
+
     @pytest.mark.parametrize("time_limit", [None, 600])
     def test_slow_recipes_are_skipped_with_a_note_unless_there_is_a_time_limit(self, rows, time_limit):
         X, _, y, _ = rows
-        few = {name: SMALL_RECIPES[name] for name in ("LightGBM, many common rows", "linear")}
+        few = {name: SMALL_RECIPES[name] for name in ("LightGBM, random splits", "linear")}
         kind = with_limits(recipes=few, most_values_of_slow_kinds=500)
         model = kind(time_limit=time_limit, random_state=0).fit(X, y)
         notes = {result.name: result.note for result in model.recipes_}
         told = "skipped: slow with 60 rare rows of 8 values each; tried with a time limit"
         assert (notes["linear"] == told) is (time_limit is None)
-        assert sorted(notes) == sorted(few)
+        assert sorted(notes) == sorted([*few, "LightGBM, strong"])  # for wide tables
 
 
 LARGE = {name: recipe for name, recipe in FEW_RECIPES.items() if name != "boosted"}
@@ -434,10 +447,28 @@ class TestHeldOutRows:
                 assert n_rare == 60 - 8  # an eighth is held out
                 assert each.n_rows == each.ids.size
 
-    def test_members_draw_from_some_of_the_common_rows(self, held_out, rows):
-        """Three common rows are drawn for each rare one at most, so the pool has twice as many, without an eighth."""
-        drawn = next(iter(held_out.ensembles_["trees"].rounds_[1].bins.values()))
-        assert drawn.counts.sum() == 2 * 3 * 60 * 7 // 8
+    def test_members_draw_from_a_few_common_rows_for_each_that_they_draw(self, held_out, rows):
+        """The trees draw as many common rows as there are rare ones, from twice as many."""
+        y = rows[2]
+        rounds = held_out.ensembles_["trees"].rounds_
+        assert next(iter(rounds[1].bins.values())).counts.sum() == 2 * 52
+        seen = np.unique(np.concatenate([each.ids for each in rounds]))
+        assert np.sum(y[seen] == 0) <= 2 * 52
+
+    def test_a_model_of_all_rows_draws_from_all(self, rows):
+        X, _, y, _ = rows
+        kept = {"LightGBM, all rows": recipes.LARGE_RECIPES["LightGBM, all rows"]}
+        kind = with_limits(large_recipes=kept, large_minority=50, common_per_rare_row_of_all=30)
+        model = kind(random_state=0).fit(X, y)
+        (every,) = model.ensembles_.values()
+        ids = np.concatenate([each.ids for each in every.rounds_])
+        assert int(y[ids].sum()) == 60 - 8
+        assert np.sum(y[ids] == 0) == 30 * 60 * 7 // 8
+
+    def test_no_recipe_gets_nearly_all_of_the_weight(self, held_out):
+        weights = [each.weight for each in held_out.recipes_ if each.weight > 0]
+        assert len(weights) == 2
+        assert max(weights) < 0.75 < sum(weights)
 
     def test_a_file_gives_the_model_of_memory(self, held_out, rows, tmp_path):
         X, X_test, y, _ = rows

@@ -188,7 +188,7 @@ def test_reasons_and_base_add_up_to_the_log_odds_of_the_row(rows, name):
 
 @pytest.fixture(scope="module")
 def blend(frame, rows):
-    kept = ("LightGBM, many common rows", "neural network", "extra trees")
+    kept = ("LightGBM, random splits", "linear", "extra trees")
     with pytest.MonkeyPatch.context() as patch:
         use_recipes(patch, {name: SMALL_RECIPES[name] for name in kept})
         return AutoSelfPacedClassifier(random_state=0).fit(frame, rows[1])

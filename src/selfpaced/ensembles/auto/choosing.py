@@ -159,6 +159,8 @@ class Chooser:
             for each, centre, spread in zip(honest, scale.centres, scale.spreads, strict=True)
         ]
         weights = judging.blend_weights(standard, rows, self._judge.seed)
+        if isinstance(self._judge, judging.HeldOutJudge):
+            weights = judging.nearer_to_equal(weights)
         for name, weight in zip(self._judged, weights.tolist(), strict=True):
             if weight == 0:
                 self._note(name, note="no weight: the others are better without it")

@@ -112,11 +112,10 @@ def _knn(columns: Columns) -> Any:
     return with_scales(KNeighborsClassifier(), columns)
 
 
-def neural_network(columns: Columns, max_iter: int = 100) -> Any:
-    """A network with one hidden layer. Its training stops after `max_iter` passes, converged or not."""
+def _neural_network(columns: Columns) -> Any:
     from sklearn.neural_network import MLPClassifier
 
-    return with_scales(MLPClassifier(hidden_layer_sizes=(64,), alpha=0.01, max_iter=max_iter), columns)
+    return with_scales(MLPClassifier(hidden_layer_sizes=(64,), alpha=0.01, max_iter=300), columns)
 
 
 BASES: dict[str, Callable[[Columns], Any]] = {
@@ -128,8 +127,16 @@ BASES: dict[str, Callable[[Columns], Any]] = {
     "extra_trees": _extra_trees,
     "logistic": _logistic,
     "knn": _knn,
-    "mlp": partial(neural_network, max_iter=300),
+    "mlp": _neural_network,
 }
+
+
+def scout_model(columns: Columns) -> Any:
+    """The base model of the ensemble that finds the hard rows of large tables for the default recipes.
+
+    Models with random splits are less sure of themselves, and find fewer of them.
+    """
+    return lightgbm(columns, n_estimators=100) if find_spec("lightgbm") is not None else base_model("gbdt", columns)
 
 
 def with_codes(model: Any, categorical: Sequence[str] | dict[str, int]) -> Any:
@@ -199,9 +206,15 @@ class BlendLimits:
     # Minorities with more rows are large: their recipes are `large_recipes`, judged by rows that are held out.
     large_minority: int = 2_000
     large_recipes: Mapping[str, "DefaultRecipe"] = field(default_factory=lambda: LARGE_RECIPES)
-    # Of large minorities one part of all rows is held out, and common rows are drawn once, from which members draw.
-    held_out_parts: int = 8
+    # Of large minorities one part of all rows is held out: an eighth, or less if it still has as many rare rows.
+    held_out_rare_rows: int = 1_000
+    fewest_parts: int = 8
+    most_parts: int = 32
+    # The members of a recipe draw from a part of the common rows, which has so many for each row to be drawn.
     common_per_drawn_row: int = 4
+    # What a model of all rows is trained on, at most.
+    common_per_rare_row_of_all: int = 32
+    most_values_of_all: int = 2**26
     most_values_in_memory: int = 2**27
     # In the training set of a member. Recipes draw fewer common rows than they ask for if there would be more values.
     most_values: int = 2**22
@@ -230,7 +243,7 @@ class BlendLimits:
 # Half of the usual ten members are as good in a blend. Of wide tables, 63 bins are as good as 255.
 FEW_MEMBERS, FEW_BINS = 5, 63
 # Members for large minorities: many rounds on samples of rows and columns. The number of leaves follows the rare rows.
-LARGE_RATIO = 3
+LARGE_RATIO, STRONG_MEMBERS = 3, 4
 STRONG: dict[str, Any] = {
     "n_estimators": 300,
     "learning_rate": 0.05,
@@ -272,7 +285,7 @@ class MinoritySize:
     def recipes(self) -> Mapping[str, "DefaultRecipe"]:
         """The recipes to try. Without all common rows in memory, none is trained on all of them."""
         if not self.is_large:
-            return self.limits.recipes
+            return {**WIDE_RECIPES, **self.limits.recipes} if self.is_wide else self.limits.recipes
         kept = self.limits.large_recipes.items()
         return {name: each for name, each in kept if self.n_common is not None or each.make is not _on_all_rows}
 
@@ -282,9 +295,21 @@ class MinoritySize:
 
     @property
     def n_leaves(self) -> int:
-        """The leaves of strong trees: 31 below 6,400 rare rows, 63 below 12,800, then 127."""
-        power = int(np.log2(max(1, self.n_rows / RARE_ROWS_PER_LEAF)))
+        """The leaves of the trees of strong members: 31 below 4,526 rare rows, 63 below 9,051, then 127."""
+        power = round(float(np.log2(max(1, self.n_rows / RARE_ROWS_PER_LEAF))))
         return int(np.clip(2**power - 1, FEWEST_LEAVES, MOST_LEAVES))
+
+    @property
+    def n_parts(self) -> int:
+        """The parts that all rows are divided into, one of which is held out."""
+        wanted = self.n_rows // self.limits.held_out_rare_rows
+        return int(np.clip(wanted, self.limits.fewest_parts, self.limits.most_parts))
+
+    @property
+    def most_common(self) -> int:
+        """The most common rows that a model of all rows is trained on."""
+        few_enough = self.limits.most_values_of_all // self.n_values - self.n_rows
+        return max(0, min(few_enough, self.limits.common_per_rare_row_of_all * self.n_rows))
 
 
 def _of_lightgbm(columns: Columns, size: MinoritySize, ratio: float, **parameters: Any) -> Recipe:
@@ -293,7 +318,7 @@ def _of_lightgbm(columns: Columns, size: MinoritySize, ratio: float, **parameter
 
 
 def _strong(columns: Columns, size: MinoritySize) -> Recipe:
-    return Recipe(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), FEW_MEMBERS, ratio=size.large_ratio)
+    return Recipe(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), STRONG_MEMBERS, ratio=size.large_ratio)
 
 
 def _on_all_rows(columns: Columns, size: MinoritySize) -> UnderBaggingClassifier:
@@ -326,23 +351,20 @@ RANDOM_SPLITS: dict[str, Any] = {
     "reg_alpha": 0.5,
     "reg_lambda": 0.9,
 }
-# The cheapest come first, because a time limit may skip the others. The first recipe finds the hard rows of large
-# tables: models with random splits are less sure, and find fewer of them.
+# The cheapest come first, because a time limit may skip the others.
 RECIPES: dict[str, DefaultRecipe] = {
-    "LightGBM, many common rows": DefaultRecipe(
-        "lightgbm", partial(_of_lightgbm, ratio=10, n_estimators=100), is_slow=False
-    ),
     "LightGBM, random splits": DefaultRecipe(
         "lightgbm", partial(_of_lightgbm, ratio=10, **RANDOM_SPLITS), is_slow=False
     ),
     "linear": DefaultRecipe("sklearn", partial(_of_slow_kind, _logistic, 10)),
-    "neural network": DefaultRecipe("sklearn", partial(_of_slow_kind, neural_network, 5)),
     "extra trees": DefaultRecipe("sklearn", partial(_of_slow_kind, partial(_extra_trees, n_trees=50), 20)),
     # Three members, because CatBoost takes longest.
     "CatBoost": DefaultRecipe("catboost", partial(_of_slow_kind, BASES["catboost"], 20, n_members=3)),
 }
+# What makes up for the kinds that are too slow for wide tables.
+WIDE_RECIPES: dict[str, DefaultRecipe] = {"LightGBM, strong": DefaultRecipe("lightgbm", _strong, is_slow=False)}
 LARGE_RECIPES: dict[str, DefaultRecipe] = {
-    "LightGBM, strong": DefaultRecipe("lightgbm", _strong, is_slow=False),
+    **WIDE_RECIPES,
     "LightGBM, all rows": DefaultRecipe("lightgbm", _on_all_rows, is_slow=False),
 }
 # Recipes that replace LightGBM if it is not installed.

@@ -26,6 +26,7 @@ from selfpaced.ensembles.auto.recipes import (
     columns_of,
     default_recipes,
     not_installed,
+    scout_model,
     too_slow,
 )
 from selfpaced.ensembles.base import bases_of
@@ -215,29 +216,46 @@ def recipes_to_try(given: Any) -> dict[str, UnderSamplingEnsemble]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where recipes are trained: on a table, whose rare rows have been read."""
+    """Where a recipe is trained: on a table, whose rare rows have been read."""
 
     table: Table
     minority: Rows
     elsewhere: Elsewhere | None = None  # the processes that train members, if the table does not know them
+    ids: NDArray[np.integer] | None = None  # of the rows, in the table that they are from; None if it is this one
 
-    def with_own_ids(self, model: Model) -> Model:
-        return model
-
-
-@dataclass(frozen=True)
-class _HeldOut(_Place):
-    """Rows in memory to train on, while others are held out."""
-
-    ids: NDArray[np.integer] = field(kw_only=True)  # of the rows, in the table that they are from
-    size: MinoritySize = field(kw_only=True)
-    judge: judging.HeldOutJudge = field(kw_only=True)
+    def of(self, fit: Fit) -> "_Place":
+        return self
 
     def with_own_ids(self, model: Model) -> Model:
         """A model whose notes have the ids of the whole table."""
+        ids = self.ids
+        if ids is None:
+            return model
         (part,) = model.parts
-        rounds = (each if each.ids is None else replace(each, ids=self.ids[each.ids]) for each in part.rounds)
+        rounds = (each if each.ids is None else replace(each, ids=ids[each.ids]) for each in part.rounds)
         return replace(model, parts=(replace(part, rounds=tuple(rounds)),))
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """Rows in memory to train on, while others are held out."""
+
+    sample: judging.WorkingSample
+    source: Table
+    rare_class: int
+    size: MinoritySize
+    judge: judging.HeldOutJudge
+    elsewhere: Elsewhere | None
+
+    def of(self, fit: Fit) -> _Place:
+        """The rows that a recipe draws from: all, if it asks for all of them, or four common ones for each it draws."""
+        most = round(self.size.limits.common_per_drawn_row * fit.ratio * self.size.n_rows)
+        sample = self.sample.with_fewer(1 - self.rare_class, most, self.judge.seed)
+        counts = np.bincount(sample.classes)
+        labels = Labels(self.source.labels().classes, counts.astype(np.int64), sample.classes.astype(np.uint8))
+        table = LabelledTable(sample.rows, labels, schema=self.source.schema, roles=self.source.roles)
+        minority = sample.rows.rows(np.flatnonzero(sample.classes == self.rare_class))
+        return _Place(table, minority, self.elsewhere, sample.ids)
 
 
 class AutoTraining:
@@ -317,18 +335,14 @@ class AutoTraining:
             return None
         affordable = self._limits.most_values_in_memory // size.n_values - size.n_rows
         wanted = round(self._limits.common_per_drawn_row * size.large_ratio * size.n_rows)
-        n_drawn = min(n_common[0], wanted, affordable)
-        if n_drawn < min(n_common[0], wanted / 2):
+        if min(n_common[0], wanted / 2) > affordable:
             return None
-        learnt, kept = judging.divided(split, n_drawn, self._limits.held_out_parts, self._seed)
-        counts = np.bincount(learnt.classes)
-        labels = Labels(self.labels.classes, counts.astype(np.int64), learnt.classes.astype(np.uint8))
-        table = LabelledTable(learnt.rows, labels, schema=self.table.schema, roles=self.table.roles)
-        judge = judging.HeldOutJudge(kept, len(counts), self.labels.rarest, self._seed, self._n_threads)
-        n_rare, n_left = (int(counts[number]) for number in (self.labels.rarest, 1 - self.labels.rarest))
-        minority = learnt.rows.rows(np.flatnonzero(learnt.classes == self.labels.rarest))
+        n_drawn = min(n_common[0], affordable, max(wanted, size.most_common))
+        learnt, kept = judging.divided(split, n_drawn, size.n_parts, self._seed)
+        n_rare, n_left = (int(np.sum(learnt.classes == each)) for each in (self.labels.rarest, 1 - self.labels.rarest))
+        judge = judging.HeldOutJudge(kept, 2, self.labels.rarest, self._seed, self._n_threads)
         smaller = replace(size, n_rows=n_rare, n_common=n_left)
-        return _HeldOut(table, minority, split.elsewhere, ids=learnt.ids, size=smaller, judge=judge)
+        return _HeldOut(learnt, self.table, self.labels.rarest, smaller, judge, split.elsewhere)
 
     def _pooled_classes(self) -> list[int]:
         n_classes = len(self.labels.classes)
@@ -348,11 +362,12 @@ class AutoTraining:
         return judging.Judge(sample, folds, n_classes, self.labels.rarest, *how)
 
     def _sample_by_scouts(self, recipes: Mapping[str, Any], split: ClassSplit) -> judging.WorkingSample:
-        """The sample, after a small ensemble of the first recipe that works has found the hard rows."""
+        """The sample, after a small ensemble has found the hard rows. A user's recipes find them for themselves."""
         self._callbacks.on_recipe_begin("the hard rows", "finding")
-        for recipe in recipes.values():
+        usual = [[scout_model(columns_of(self.features, self.table.schema))]] if self._given is None else []
+        for bases in [*usual, *(bases_of(recipe) for recipe in recipes.values())]:
             try:
-                return judging.working_sample(split, self._scouted(recipe, split), self._seed, self._limits)
+                return judging.working_sample(split, self._scouted(bases, split), self._seed, self._limits)
             except choosing.NOT_OF_A_RECIPE:
                 raise
             except Exception as error:  # it will fail again when it is judged, and be reported then
@@ -360,39 +375,33 @@ class AutoTraining:
             split = self._split(len(split.minority), split.minority)  # pools without the models of the one that failed
         raise failed
 
-    def _scouted(self, recipe: UnderSamplingEnsemble, split: ClassSplit) -> Any:
+    def _scouted(self, bases: Sequence[Any], split: ClassSplit) -> Any:
         """The last model of a small ensemble by which the pools have learned which rows are hard."""
-        scout = SelfPacedEnsembleClassifier(
-            bases_of(recipe), N_SCOUTS, random_state=self._seed, n_jobs=self._model.n_jobs
-        )
+        scout = SelfPacedEnsembleClassifier(list(bases), N_SCOUTS, random_state=self._seed, n_jobs=self._model.n_jobs)
         return scout._as_fit().run(self.table, Notes(), split).members[-1]
 
-    def _fits(self, names: Sequence[str], place: _Place) -> Iterator[tuple[Model | Exception, float]]:
+    def _fits(self, names: Sequence[str], place: _Place | _HeldOut) -> Iterator[tuple[Model | Exception, float]]:
         """The models of recipes, or the error that each failed with, and the seconds.
 
         Recipes share the rows of the minority. Those that read files share the passes over them, too. Rows in memory
         are not read, and one recipe after the other takes less memory.
         """
-        for found, seconds in self._trained(names, place):
-            yield found if isinstance(found, Exception) else place.with_own_ids(found), seconds
-
-    def _trained(self, names: Sequence[str], place: _Place) -> Iterator[tuple[Model | Exception, float]]:
         fits = [self.ensemble(name)._as_fit() for name in names]
-        n_features = place.minority.features.shape[1]
-        at_once = self._clock.limit is None and self._folder is None and place.elsewhere is None
-        if at_once and can_be_trained_side_by_side(fits, place.table, n_features, self._n_threads):
-            yield from trained_side_by_side(fits, place.table, self._n_threads)
-            return
-        reads_files = place.table.bytes_in_memory is None and hasattr(place.table, "batches")
-        if self._clock.limit is None and len(fits) > 1 and reads_files:
-            shared = SharedPasses()
-            works = [partial(self._fit, name, fit, place, shared.read) for name, fit in zip(names, fits, strict=True)]
-            yield from shared.run(works)
-            return
+        if isinstance(place, _Place) and self._clock.limit is None and len(fits) > 1:
+            table, n_features = place.table, place.minority.features.shape[1]
+            at_once = self._folder is None and place.elsewhere is None
+            if at_once and can_be_trained_side_by_side(fits, table, n_features, self._n_threads):
+                yield from trained_side_by_side(fits, table, self._n_threads)
+                return
+            if table.bytes_in_memory is None and hasattr(table, "batches"):
+                passes = SharedPasses()
+                works = [partial(self._fit, n, fit, place, passes.read) for n, fit in zip(names, fits, strict=True)]
+                yield from passes.run(works)
+                return
         for name, fit in zip(names, fits, strict=True):
             begin = time.perf_counter()
             try:
-                found: Model | Exception = self._fit(name, fit, place, read_pass)
+                found: Model | Exception = self._fit(name, fit, place.of(fit), read_pass)
             except Exception as error:  # base models raise errors of all kinds
                 found = error
             yield found, time.perf_counter() - begin
@@ -412,12 +421,12 @@ class AutoTraining:
         folder = None if self._folder is None else self._folder.child(f"recipe-{self._number(name)}")
         kept = Checkpoint(folder, self._plan | {"recipe": name}, self._allow)
         # Copies were judged with a number of members. A model that is judged itself may have fewer.
-        fewest = 1 if isinstance(place, _HeldOut) else self._limits.n_members_judged
+        fewest = self._limits.n_members_judged if place.ids is None else 1
         callbacks = CallbackList([Forwarding(self._callbacks), Deadline(self._clock, fewest)])
         plan = fit.split_plan(rows_to_draw(fit.ratio, place.table.labels()), callbacks)
         split = place.table.split(replace(plan, minority=place.minority, read=read))
         elsewhere = split.elsewhere or place.elsewhere
-        return fit.run(place.table, Notes(callbacks, kept), replace(split, elsewhere=elsewhere))
+        return place.with_own_ids(fit.run(place.table, Notes(callbacks, kept), replace(split, elsewhere=elsewhere)))
 
     def _number(self, name: str) -> int:
         """The place of a recipe among the sorted names, which does not depend on the order of the list."""
