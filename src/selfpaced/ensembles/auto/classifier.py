@@ -33,17 +33,18 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
     drawn by their hardness.
 
     With more than 2,000 rare rows of two classes, the default recipes are strong boosted trees. An eighth of the rows
-    is held out, and the models themselves are judged, weighed and calibrated by their scores there.
+    is held out, or about a thousand rare ones if that is less. The models themselves are judged, weighed and calibrated
+    by their scores there.
 
     Parameters
     ----------
     recipes : list of (str, estimator) tuples or None, default=None
         Names and unfitted ensembles to choose from: `SelfPacedEnsembleClassifier`, `UnderBaggingClassifier` or
-        `BalanceCascadeClassifier`. By default LightGBM in two ways, a linear model, a neural network, extra trees,
-        and CatBoost if it is installed; with more than 2,000 rare rows, LightGBM of 300 rounds, as an ensemble and
-        as one model of all rows. The cheapest should come first. If one common row for each rare one would be more
-        than 2^20 numbers (rows times columns), the default recipes of other kinds are skipped, unless there is a time
-        limit.
+        `BalanceCascadeClassifier`. By default LightGBM with random splits, a linear model, extra trees, and
+        CatBoost if it is installed; with more than 2,000 rare rows, LightGBM of 300 rounds, as an ensemble and as one
+        model of all rows. The cheapest should come first. If one common row for each rare one would be more than 2^20
+        numbers (rows times columns), LightGBM of 300 rounds replaces the default recipes of other kinds, which are
+        skipped, unless there is a time limit.
     time_limit : float or None, default=None
         Seconds that a fit should take. Recipes for which no time is left are skipped; there is always a model. With a
         limit, the result depends on the speed of the machine.
