@@ -409,8 +409,8 @@ class TestRecipesBySize:
         """32 common rows for each rare one, or 2^26 values."""
         assert recipes.MinoritySize(n_rare, n_columns).most_common == most
 
-    @pytest.mark.parametrize(("n_rare", "n_parts"), [(2001, 8), (8999, 8), (16_000, 16), (10**6, 32)])
-    def test_about_a_thousand_rare_rows_are_held_out(self, n_rare, n_parts):
+    @pytest.mark.parametrize(("n_rare", "n_parts"), [(2001, 8), (4499, 8), (11_000, 22), (10**6, 32)])
+    def test_about_five_hundred_rare_rows_are_held_out(self, n_rare, n_parts):
         assert recipes.MinoritySize(n_rare, 10).n_parts == n_parts
 
     @pytest.mark.parametrize("time_limit", [None, 600])

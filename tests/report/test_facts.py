@@ -1,6 +1,7 @@
 """The facts of a report are those that the rows, the scores and the model give."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -175,6 +176,19 @@ class TestCalibration:
         rng = np.random.default_rng(0)
         scores = rng.random(50_000) ** 3
         assert calibration_facts(sweep_of(rng.random(50_000) < scores, scores)).calibration_error < 0.01
+
+    @pytest.mark.parametrize(("factor", "is_named"), [(1.0, False), (1.8, True)])
+    def test_scores_that_are_wrong_in_a_range_are_named_although_their_sum_is_right(self, factor, is_named):
+        """Between 0.1 and 0.3 fewer rows are rare than the scores say, and above it as many more."""
+        rng = np.random.default_rng(0)
+        scores = rng.random(20_000) ** 3
+        inside, above = (scores > 0.1) & (scores < 0.3), scores >= 0.3
+        missing = scores[inside].sum() * (1 - 1 / factor)
+        share = np.where(inside, scores / factor, np.where(above, scores + missing / above.sum(), scores))
+        is_rare = rng.random(20_000) < share
+        page = report_of_scores(is_rare, scores, pos_label=True).to_html()
+        assert "On average, yes." in page
+        assert bool(re.search(r"among the [\d,]+ rows whose mean score is [\d.]+%, [\d,]+ rare", page)) is is_named
 
     def test_equal_scores_are_one_bin(self):
         (only,) = calibration_facts(sweep_of(np.array([True, False, False, False]), np.full(4, 0.3))).bins

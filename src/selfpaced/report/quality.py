@@ -328,12 +328,23 @@ def calibration(found: Calibration, n_rows: int, n_cases: int, calibrated_by: st
     )
 
 
+def _exception(bins: Sequence[ScoreBin]) -> str:
+    """A sentence on the group whose scores are farthest from its rare rows: by a quarter, and by more than chance."""
+    counts = [(one, one.n_rows * one.mean_score, one.n_rows * one.share) for one in bins]
+    wrong = [each for each in counts if abs(each[1] - each[2]) > max(each[2] / 4, 3 * max(*each[1:], 1.0) ** 0.5)]
+    if not wrong:
+        return ""
+    worst, expected, found = max(wrong, key=lambda each: abs(each[1] - each[2]))
+    rows = f"among the {worst.n_rows:,} rows whose mean score is {percent(worst.mean_score)}"
+    return f"But not for all scores: {rows}, {expected:,.0f} rare rows are expected and {found:,.0f} are found."
+
+
 def _verdict(found: Calibration, n_rows: int, n_cases: int, calibrated_by: str | None) -> Sequence[Any]:
     """Whether scores are probabilities, and what to do if they are not."""
     scores = f"The mean score is {percent(found.mean_score)}, the share of rare rows {percent(n_cases / n_rows)}. "
     recalibrate = html.code("model.recalibrated(X, y)")
     if expects_the_rare_rows(found.mean_score, n_rows, n_cases):
-        return html.strong("On average, yes. "), scores
+        return html.strong("On average, yes. "), scores, _exception(found.bins)
     if calibrated_by is not None:
         why = (
             f"The scores were calibrated on the training rows ({calibrated_by}), so these rows differ from "

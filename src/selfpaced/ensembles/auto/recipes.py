@@ -207,7 +207,7 @@ class BlendLimits:
     large_minority: int = 2_000
     large_recipes: Mapping[str, "DefaultRecipe"] = field(default_factory=lambda: LARGE_RECIPES)
     # Of large minorities one part of all rows is held out: an eighth, or less if it still has as many rare rows.
-    held_out_rare_rows: int = 1_000
+    held_out_rare_rows: int = 500
     fewest_parts: int = 8
     most_parts: int = 32
     # The members of a recipe draw from a part of the common rows, which has so many for each row to be drawn.
