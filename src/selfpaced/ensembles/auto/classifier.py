@@ -33,8 +33,8 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
     drawn by their hardness.
 
     With more than 2,000 rare rows of two classes, the default recipes are strong boosted trees. An eighth of the rows
-    is held out, or about 500 rare ones if that is less. The models themselves are judged, weighed and calibrated
-    by their scores there.
+    is held out, or about 500 rare ones if that is less. The models themselves are judged, weighed and calibrated by
+    their scores there, and below 10,000 rare rows trained again on all rows.
 
     Parameters
     ----------

@@ -212,15 +212,13 @@ class WorkingSample:
         weights, behind = self.weights[chosen] * factors[classes], self.stands_for[chosen] * factors[classes]
         return WorkingSample(InMemoryTable(rows.features, rows.metadata), classes, weights, self.ids[chosen], behind)
 
-    def with_fewer(self, number: int, most: int, seed: int) -> WorkingSample:
-        """The sample with only some rows of a class: those that would have been drawn if so many had been asked for."""
-        rows = np.flatnonzero(self.classes == number)
-        if rows.size <= most:
-            return self
+    def some_with_fewer(self, chosen: NDArray[np.bool_], number: int, most: int, seed: int) -> WorkingSample:
+        """Some of the rows, but of one class at most so many: those that would be drawn if so many were asked for."""
+        rows = np.flatnonzero(chosen & (self.classes == number))
         keys = row_keys(self.ids[rows].astype(np.uint64), seed, WORKING_SAMPLE_ROUND)
-        chosen = self.classes != number
-        chosen[rows[np.argsort(keys)[:most]]] = True
-        return self.some(chosen)
+        kept = chosen.copy()
+        kept[rows[np.argsort(keys)[most:]]] = False
+        return self.some(kept)
 
 
 def values_in_a_row(features: Any) -> int:
@@ -430,14 +428,11 @@ def uncalibrated(recipe: Any) -> dict[str, None]:
     return {"calibration": None} if "calibration" in recipe.get_params(deep=False) else {}
 
 
-def divided(split: ClassSplit, n_common: int, n_parts: int, seed: int) -> tuple[WorkingSample, WorkingSample]:
-    """Rows to train on and rows to hold out: one part of all rare rows and of some common ones, drawn at random."""
+def sample_at_random(split: ClassSplit, n_common: int, seed: int) -> WorkingSample:
+    """All rare rows and some common ones, drawn at random."""
     ((number, pool),) = split.pools.items()
     rare = split.minority.standing_for(np.ones(len(split.minority)))
-    common = pool.draw([min(n_common, pool.n_rows)], WORKING_SAMPLE_ROUND)
-    whole = _sample_of({split.minority_class: rare, number: common})
-    parts = folds_of(whole, seed, n_parts)
-    return whole.some(parts > 0), whole.some(parts == 0)
+    return _sample_of({split.minority_class: rare, number: pool.draw([n_common], WORKING_SAMPLE_ROUND)})
 
 
 def folds_of(sample: WorkingSample, seed: int, n_folds: int) -> NDArray[np.intp]:

@@ -210,6 +210,8 @@ class BlendLimits:
     held_out_rare_rows: int = 500
     fewest_parts: int = 8
     most_parts: int = 32
+    # If more than a twentieth is held out, the models are trained again on all rows once they have been judged.
+    fewest_parts_to_spare: int = 20
     # The members of a recipe draw from a part of the common rows, which has so many for each row to be drawn.
     common_per_drawn_row: int = 4
     # What a model of all rows is trained on, at most.
@@ -304,6 +306,10 @@ class MinoritySize:
         """The parts that all rows are divided into, one of which is held out."""
         wanted = self.n_rows // self.limits.held_out_rare_rows
         return int(np.clip(wanted, self.limits.fewest_parts, self.limits.most_parts))
+
+    @property
+    def is_trained_again(self) -> bool:
+        return self.n_parts < self.limits.fewest_parts_to_spare
 
     @property
     def most_common(self) -> int:

@@ -220,8 +220,10 @@ class _Place:
 
     table: Table
     minority: Rows
+    fewest_members: float  # of a model that a time limit cuts short
     elsewhere: Elsewhere | None = None  # the processes that train members, if the table does not know them
     ids: NDArray[np.integer] | None = None  # of the rows, in the table that they are from; None if it is this one
+    folder: str = "recipe"  # of its checkpoint
 
     def of(self, fit: Fit) -> "_Place":
         return self
@@ -237,25 +239,31 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class _HeldOut:
-    """Rows in memory to train on, while others are held out."""
+class _InMemory:
+    """Rows in memory, drawn from a table with two classes, of which some are held out."""
 
     sample: judging.WorkingSample
+    is_held_out: NDArray[np.bool_]
     source: Table
-    rare_class: int
     size: MinoritySize
-    judge: judging.HeldOutJudge
+    seed: int
     elsewhere: Elsewhere | None
+
+    @property
+    def whole(self) -> "_InMemory":
+        return replace(self, is_held_out=np.zeros_like(self.is_held_out))
 
     def of(self, fit: Fit) -> _Place:
         """The rows that a recipe draws from: all, if it asks for all of them, or four common ones for each it draws."""
+        known = self.source.labels()
         most = round(self.size.limits.common_per_drawn_row * fit.ratio * self.size.n_rows)
-        sample = self.sample.with_fewer(1 - self.rare_class, most, self.judge.seed)
-        counts = np.bincount(sample.classes)
-        labels = Labels(self.source.labels().classes, counts.astype(np.int64), sample.classes.astype(np.uint8))
+        sample = self.sample.some_with_fewer(~self.is_held_out, 1 - known.rarest, most, self.seed)
+        labels = Labels(known.classes, np.bincount(sample.classes).astype(np.int64), sample.classes.astype(np.uint8))
         table = LabelledTable(sample.rows, labels, schema=self.source.schema, roles=self.source.roles)
-        minority = sample.rows.rows(np.flatnonzero(sample.classes == self.rare_class))
-        return _Place(table, minority, self.elsewhere, sample.ids)
+        minority = sample.rows.rows(np.flatnonzero(sample.classes == known.rarest))
+        # A model that is judged itself may have fewer members than it should, but not one that replaces it.
+        fewest, folder = (1, "recipe") if self.is_held_out.any() else (np.inf, "again")
+        return _Place(table, minority, fewest, self.elsewhere, sample.ids, folder)
 
 
 class AutoTraining:
@@ -300,18 +308,22 @@ class AutoTraining:
                 split = self._split(n_rare, split.minority)
             self.features = split.minority.features
             size = MinoritySize(n_rare, judging.values_in_a_row(self.features), self._limits)
-            held_out = self._hold_out(split, size)
-            self._by_name, skipped = self._recipes(held_out.size if held_out else size)
+            drawn = self._drawn(split, size)
+            self._by_name, skipped = self._recipes(size if drawn is None else drawn.size)
             recipes = {name: self._by_name[name] for name in self._by_name if name not in skipped}
-            plan = FitPlan(2 * len(recipes), n_rows, n_rare, False, calibrates=True, n_recipes=len(recipes))
+            again = partial(self._fits, place=drawn.whole) if drawn is not None and size.is_trained_again else None
+            n_steps = 2 if again is None else 3
+            plan = FitPlan(n_steps * len(recipes), n_rows, n_rare, False, calibrates=True, n_recipes=len(recipes))
             with self._callbacks.during(plan):
                 judge: judging.Judge | judging.HeldOutJudge | None = None
-                if held_out is not None:
-                    judge = held_out.judge
+                if drawn is not None:
+                    kept = drawn.sample.some(drawn.is_held_out)
+                    judge = judging.HeldOutJudge(kept, 2, self.labels.rarest, self._seed, self._n_threads)
                 elif n_rare >= judging.FEWEST_RARE_ROWS:
                     judge = self._judge(recipes, split)
-                trained = partial(self._fits, place=held_out or _Place(self.table, split.minority))
-                chooser = choosing.Chooser(recipes, judge, trained, self._clock, self._callbacks.on_recipe_begin)
+                usual = _Place(self.table, split.minority, self._limits.n_members_judged)
+                trained = partial(self._fits, place=drawn or usual)
+                chooser = choosing.Chooser(recipes, judge, trained, self._clock, self._callbacks.on_recipe_begin, again)
                 blend = chooser.chosen(self._pooled_classes(), self.calibration, self._saved)
         self._warn(blend, n_rare)
         return replace(blend, results=[*blend.results, *skipped.values()])
@@ -324,8 +336,8 @@ class AutoTraining:
         known = default_recipes(columns_of(self.features, self.table.schema), size)
         return known, {result.name: result for result in [*slow, *not_installed(size)]}
 
-    def _hold_out(self, split: ClassSplit, size: MinoritySize) -> _HeldOut | None:
-        """The rows to train the default recipes on, and the rows to judge them by; None if there are too few.
+    def _drawn(self, split: ClassSplit, size: MinoritySize) -> _InMemory | None:
+        """The rows to train the default recipes on, and to judge them by; None if the minority is not large.
 
         One pass brings some common rows into memory, drawn at random. Members draw from these, by hardness: to score
         all common rows after every round would take most of the time, and four for each row to be drawn are as good.
@@ -338,11 +350,10 @@ class AutoTraining:
         if min(n_common[0], wanted / 2) > affordable:
             return None
         n_drawn = min(n_common[0], affordable, max(wanted, size.most_common))
-        learnt, kept = judging.divided(split, n_drawn, size.n_parts, self._seed)
-        n_rare, n_left = (int(np.sum(learnt.classes == each)) for each in (self.labels.rarest, 1 - self.labels.rarest))
-        judge = judging.HeldOutJudge(kept, 2, self.labels.rarest, self._seed, self._n_threads)
-        smaller = replace(size, n_rows=n_rare, n_common=n_left)
-        return _HeldOut(learnt, self.table, self.labels.rarest, smaller, judge, split.elsewhere)
+        sample = judging.sample_at_random(split, n_drawn, self._seed)
+        is_held_out = judging.folds_of(sample, self._seed, size.n_parts) == 0
+        size = replace(size, n_common=n_drawn)
+        return _InMemory(sample, is_held_out, self.table, size, self._seed, split.elsewhere)
 
     def _pooled_classes(self) -> list[int]:
         n_classes = len(self.labels.classes)
@@ -380,7 +391,7 @@ class AutoTraining:
         scout = SelfPacedEnsembleClassifier(list(bases), N_SCOUTS, random_state=self._seed, n_jobs=self._model.n_jobs)
         return scout._as_fit().run(self.table, Notes(), split).members[-1]
 
-    def _fits(self, names: Sequence[str], place: _Place | _HeldOut) -> Iterator[tuple[Model | Exception, float]]:
+    def _fits(self, names: Sequence[str], place: _Place | _InMemory) -> Iterator[tuple[Model | Exception, float]]:
         """The models of recipes, or the error that each failed with, and the seconds.
 
         Recipes share the rows of the minority. Those that read files share the passes over them, too. Rows in memory
@@ -418,11 +429,9 @@ class AutoTraining:
         return ensemble
 
     def _fit(self, name: str, fit: Fit, place: _Place, read: Any) -> Model:
-        folder = None if self._folder is None else self._folder.child(f"recipe-{self._number(name)}")
+        folder = None if self._folder is None else self._folder.child(f"{place.folder}-{self._number(name)}")
         kept = Checkpoint(folder, self._plan | {"recipe": name}, self._allow)
-        # Copies were judged with a number of members. A model that is judged itself may have fewer.
-        fewest = self._limits.n_members_judged if place.ids is None else 1
-        callbacks = CallbackList([Forwarding(self._callbacks), Deadline(self._clock, fewest)])
+        callbacks = CallbackList([Forwarding(self._callbacks), Deadline(self._clock, place.fewest_members)])
         plan = fit.split_plan(rows_to_draw(fit.ratio, place.table.labels()), callbacks)
         split = place.table.split(replace(plan, minority=place.minority, read=read))
         elsewhere = split.elsewhere or place.elsewhere
@@ -483,7 +492,7 @@ class Deadline(Callback):
     If copies were judged, it has at least as many as these: with fewer, its scores would not fit their calibration.
     """
 
-    def __init__(self, clock: choosing.Clock, fewest: int) -> None:
+    def __init__(self, clock: choosing.Clock, fewest: float) -> None:
         self._clock = clock
         self._fewest = fewest
 
