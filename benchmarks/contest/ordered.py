@@ -208,4 +208,5 @@ ORDERED_TABLES = [
     Table("paysim-few-by-time", "PaySim, simulated again", partial(paysim, 100_000, 0.05), "time"),
     Table("paysim-by-time", "PaySim, simulated again", partial(paysim, 300_000, 1.0), "time"),
     Table("generated-payments-by-time", "generated", payments, "time"),
+    Table("generated-many-payments-by-time", "generated", partial(payments, 450_000), "time"),
 ]
