@@ -1,11 +1,14 @@
 """Pipelines whose encoders are known are scored without them, bit for bit as by their own `predict_proba`."""
 
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
@@ -14,7 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from selfpaced.ensembles.auto.recipes import Columns, catboost, with_codes, with_scales
-from selfpaced.scoring import probabilities_by, scorer_of, scorers_of
+from selfpaced.scoring import pipelines, probabilities_by, scorer_of, scorers_of
 
 # Up to 1.7, scikit-learn has a type of its own for the columns that remain. Such pipelines are scored by themselves.
 KNOWS_REMAINDERS = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
@@ -51,7 +54,7 @@ MODELS = {
 def fitted(name):
     columns = NUMBERS.names if name == "numbers only" else COLUMNS.names
     labels = LABELS + (np.arange(60) % 7 == 0) * 2 if name == "three classes" else LABELS
-    return MODELS[name].fit(TRAIN[columns], labels), frame_of(1, 3000)[columns]
+    return MODELS[name].fit(TRAIN[columns], labels), frame_of(1, 3021)[columns]
 
 
 def is_encoded(view, model):
@@ -118,6 +121,14 @@ def test_other_encoders_are_left_to_the_pipeline(name):
     np.testing.assert_array_equal(scorer.score(scorer.view(frame)), model.predict_proba(frame))
 
 
+def test_numbers_that_are_only_selected_are_left_to_the_pipeline():
+    frame = TRAIN[["whole", "full"]].astype(float)
+    selected = make_column_transformer(("passthrough", ["full", "whole"]))
+    model = make_pipeline(selected, LogisticRegression()).fit(frame, LABELS)
+    scorer = scorer_of(model)
+    np.testing.assert_array_equal(scorer.score(scorer.view(frame)), model.predict_proba(frame))
+
+
 class Contrary(Pipeline):
     def predict_proba(self, X):
         return super().predict_proba(X)[:, ::-1]
@@ -129,16 +140,60 @@ def test_a_pipeline_with_its_own_prediction_is_asked_itself():
     np.testing.assert_array_equal(scorer.score(scorer.view(TRAIN)), model.predict_proba(TRAIN))
 
 
-def test_the_tables_of_an_encoder_are_made_once_for_all_threads(monkeypatch):
+@pytest.fixture
+def asked(monkeypatch):
+    """An entry for each time that an encoder of categories is asked, after no table has been made."""
+    pipelines._table.cache_clear()
+    real, seen = OneHotEncoder.transform, []
+    monkeypatch.setattr(OneHotEncoder, "transform", lambda self, X: seen.append(len(X)) or real(self, X))
+    return seen
+
+
+def test_the_tables_of_an_encoder_are_made_once_for_all_threads(asked):
     model, frame = fitted("linear")
-    real, asked = OneHotEncoder.transform, []
-    monkeypatch.setattr(OneHotEncoder, "transform", lambda self, X: asked.append(len(X)) or real(self, X))
+    asked.clear()
     scorers = scorers_of([model])
     with ThreadPoolExecutor(4) as threads:
         answers = list(threads.map(lambda _: next(iter(probabilities_by(scorers, frame))), range(8)))
     assert len(asked) == 1
     for answer in answers:
         np.testing.assert_array_equal(answer, answers[0])
+
+
+def test_equal_encoders_of_several_members_share_their_tables(asked):
+    frame, is_other = frame_of(1, 100), TRAIN["shop"] != "a"
+    models = [clone(MODELS[name]).fit(TRAIN, LABELS) for name in ("linear", "network")]
+    models.append(clone(MODELS["linear"]).fit(TRAIN[is_other], LABELS[is_other]))
+    expected = [model.predict_proba(frame) for model in models]
+    asked.clear()
+    for answer, own in zip(probabilities_by(scorers_of(models), frame), expected, strict=True):
+        np.testing.assert_array_equal(answer, own)
+    assert len(asked) == 2
+
+
+def test_an_encoder_with_a_function_of_ones_own_is_left_to_the_pipeline():
+    encoder = OneHotEncoder(
+        handle_unknown="ignore", sparse_output=False, feature_name_combiner=lambda name, value: f"{name} {value}"
+    )
+    model = make_pipeline(make_column_transformer((encoder, ["shop"])), LogisticRegression()).fit(TRAIN, LABELS)
+    scorer = scorer_of(model)
+    np.testing.assert_array_equal(scorer.score(scorer.view(TRAIN)), model.predict_proba(TRAIN))
+
+
+def test_encoded_rows_are_forgotten_before_the_next_member_encodes_them():
+    scorers, alive = scorers_of([fitted("linear")[0], fitted("network")[0]]), []
+
+    def watched(view):
+        def laid_out(features):
+            assert not any(rows() is not None for rows in alive)
+            by, rows = view(features)
+            alive.append(weakref.ref(rows))
+            return by, rows
+
+        return laid_out
+
+    scorers = [replace(scorer, view=watched(scorer.view)) for scorer in scorers]
+    assert len(list(probabilities_by(scorers, frame_of(1, 100)))) == len(alive) == 2
 
 
 def test_members_of_several_kinds_read_a_frame_once(monkeypatch):

@@ -53,20 +53,19 @@ class RowReader:
         return tables.InMemoryTable(tables.polars_as_arrow(checked) if self.polars_as_arrow else checked)
 
     def coded(self, X: Any) -> tables.InMemoryTable:
-        """The same rows. Of small pandas frames, all but the first are read as columns of numbers, which is faster.
+        """The same rows. Small pandas frames are read as columns of numbers, once for all members.
 
-        A frame with other names or types than the one before is checked in full.
+        A frame with other names or types than the one before is checked in full first.
         """
         if self.numbers_only or tables.kind_of(X) is not tables.PANDAS or X.size > MOST_CODED:
             return self(X)
-        plan = vars(self).get("_plan")
-        if plan is not None and plan.fits(X):
-            rows = plan(X)
-            return self(X) if rows is None else tables.InMemoryTable(rows)
-        table = self(X)
-        # Not a field: it is made again where the model is loaded.
-        object.__setattr__(self, "_plan", plan_for(X, self.names, self.schema, self.all_categories))
-        return table
+        plan, table = vars(self).get("_plan"), None
+        if plan is None or not plan.fits(X):
+            table, plan = self(X), plan_for(X, self.names, self.schema, self.all_categories)
+            # Not a field: it is made again where the model is loaded.
+            object.__setattr__(self, "_plan", plan)
+        rows = None if plan is None else plan(X)
+        return (table or self(X)) if rows is None else tables.InMemoryTable(rows)
 
     @property
     def all_categories(self) -> dict[str, tuple[Any, ...]]:

@@ -19,7 +19,7 @@ from selfpaced.scoring.scorer import BYTES_AT_ONCE, Probabilities, Scorer, as_fr
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
 BYTES_AT_ONCE_OF_LIGHTGBM = 2**23
 # For fewer rows it takes longer to make the tables of a model's trees than to let the library score the rows.
-ROWS_WORTH_TABLES = 2**13
+ROWS_WORTH_TABLES = 2**11
 
 Shared = tuple[Sequence[int], trees.SharedTrees]
 

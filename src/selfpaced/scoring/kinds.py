@@ -6,7 +6,7 @@
 
 from collections.abc import Callable, Sequence
 from inspect import getattr_static
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,16 +35,16 @@ FEW_ROWS, FEW_ROWS_OF_CATBOOST = 2**4, 2**8
 LeafValues = NDArray[np.float64]
 
 
-def as_float32(features: Any) -> Any:
-    """The rows as scikit-learn's trees read them; no copy if they are so already."""
+def as_float32(features: Any, order: Literal["C", "F"] = "C") -> Any:
+    """The rows as scikit-learn's trees read them; no copy if they are so already. With "F", column after column."""
     if issparse(features):
         return features.astype(np.float32, copy=False)
     rows = coded(features)
     if rows is not None and rows.is_exact and not rows.categories:
         features = rows.numbers.T
-    if isinstance(features, np.ndarray):
-        return np.ascontiguousarray(features, dtype=np.float32)
-    return check_array(as_frame(features), dtype=np.float32, ensure_all_finite=False)
+    if not isinstance(features, np.ndarray):
+        features = check_array(as_frame(features), dtype=np.float32, ensure_all_finite=False)
+    return np.asarray(features, dtype=np.float32, order=order)
 
 
 def as_finite_float32(features: Any) -> Any:
@@ -106,7 +106,7 @@ def _scorer(
     finish: Callable[[Probabilities], Probabilities],
     view: Callable[[Any], Any] = as_float32,
 ) -> Scorer:
-    applies = [tree.tree_.apply for tree in trees]
+    applies, nodes = [tree.tree_.apply for tree in trees], [tree.tree_.threshold for tree in trees]
     values, ends = np.concatenate(leaves), np.cumsum([len(own) for own in leaves])
     starts = np.array([[0], *ends[:-1, np.newaxis]])
     leaves = np.split(values, ends[:-1])
@@ -117,7 +117,8 @@ def _scorer(
             places = np.array([apply(rows) for apply in applies]) + starts
             return finish(values.take(places, axis=0).cumsum(axis=0)[-1])
         total = leaves[0].take(applies[0](rows), axis=0)
-        for apply, leaf_values in zip(applies[1:], leaves[1:], strict=True):
+        for apply, own, leaf_values in zip(applies[1:], nodes[1:], leaves[1:], strict=True):
+            own.max()  # reads all nodes in order. `apply` reads them here and there, and would wait for the memory.
             total += leaf_values.take(apply(rows), axis=0)
         return finish(total)
 
@@ -128,7 +129,7 @@ def as_pool(features: Any) -> Any:
     """The rows as CatBoost reads them. For few rows its threads take longer to start than to work."""
     from catboost import Pool
 
-    rows = as_float32(features)
+    rows = as_float32(features, order="F")  # in this order it makes no copy
     return Pool(rows, thread_count=_threads(rows.shape[0]))
 
 

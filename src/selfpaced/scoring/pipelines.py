@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
@@ -23,8 +24,10 @@ from selfpaced.scoring.scorer import CodedRows, Floats, Probabilities, Scorer, a
 
 # The numbers that a table of encoded categories may hold: 32 MB.
 MOST_NUMBERS = 2**22
-# Tables of other categories are forgotten if there are more than this.
-MOST_TABLES = 16
+# So many tables are kept, and threads do not make the same table at the same time.
+MOST_TABLES, LOCK = 64, Lock()
+# Rows that all steps encode within a core's cache. Distances of 2**12 bytes would use but a few lines of the cache.
+ROWS_AT_ONCE = 500
 # With these, categories that are not known become numbers without a warning.
 SILENT = ("ignore", "infrequent_if_exist", "use_encoded_value")
 
@@ -55,8 +58,9 @@ def encoder_of(steps: Sequence[Any]) -> Callable[[Any], Floats | None] | None:
     if len(steps) == 1 and _is(steps[0], "ColumnTransformer"):
         parts = [_part(step, _positions(steps[0], names)) for _, step, names in steps[0].transformers_ if len(names)]
         known = [part for part in parts if part is not None]
-        # Of several parts with numbers only, the order in memory is not known.
-        is_known = len(known) == 1 or any(isinstance(part.step, CategoryTables) for part in known)
+        # Of several parts with numbers only, and of numbers as they are, the order in memory is not known.
+        has_categories = any(isinstance(part.step, CategoryTables) for part in known)
+        is_known = has_categories or (len(known) == 1 and not known[0].is_one_to_one)
         return FrameEncoder(known) if is_known and len(known) == len(parts) and not steps[0].sparse_output_ else None
     numbers = _numbers(steps)
     return None if numbers is None else partial(_encoded_array, numbers)
@@ -77,10 +81,11 @@ def _part(step: Any, positions: list[int] | None) -> ColumnStep | None:
     if positions is None or step == "drop":
         return None
     if isinstance(step, str) or (_is(step, "FunctionTransformer") and step.func is None):
-        return ColumnStep(positions, Numbers())
+        return ColumnStep(positions, Numbers(len(positions)))
     if (_is(step, "OrdinalEncoder") or _is(step, "OneHotEncoder")) and step.handle_unknown in SILENT:
+        has_function = callable(getattr(step, "feature_name_combiner", None))  # which may have no digest
         is_plain = getattr(step, "drop", None) is None and not getattr(step, "sparse_output", False)
-        return ColumnStep(positions, CategoryTables(step)) if is_plain else None
+        return ColumnStep(positions, CategoryTables(joblib.hash(step), step)) if is_plain and not has_function else None
     numbers = _numbers([each for _, each in step.steps] if _is(step, "Pipeline") else [step])
     return None if numbers is None else ColumnStep(positions, numbers)
 
@@ -95,91 +100,87 @@ def _numbers(steps: Sequence[Any]) -> Numbers | None:
     is_known = reads_nan and scaler.with_mean and scaler.with_std
     if not is_known or filled.dtype != np.float64 or np.isnan(filled).any():
         return None
-    return Numbers(filled[:, np.newaxis], imputer.indicator_.features_, scaler.mean_, scaler.scale_)
+    marked, mean, scale = imputer.indicator_.features_, scaler.mean_[:, np.newaxis], scaler.scale_[:, np.newaxis]
+    return Numbers(mean.size, filled[:, np.newaxis], marked, mean, scale)
 
 
 @dataclass(frozen=True)
 class Numbers:
     """Numbers as they are, or filled where they are missing, with marks of the missing ones, and scaled."""
 
+    width: int  # the number of encoded columns
     filled: Floats | None = None
     marked: Any = None
     mean: Any = None
     scale: Any = None
 
-    def __call__(self, columns: Floats) -> Floats:
-        """One row for each row, from one row for each column."""
-        if self.filled is None:
-            return columns.T
-        missing = np.isnan(columns)
-        whole = np.concatenate([np.where(missing, self.filled, columns), missing[self.marked]])
-        whole -= self.mean[:, np.newaxis]
-        whole /= self.scale[:, np.newaxis]
-        return whole.T
+    def __call__(self, columns: Floats, encoded: Floats) -> None:
+        """Write some rows to `encoded`, from one row for each column."""
+        if self.filled is not None:
+            missing = np.isnan(columns)
+            columns = np.concatenate([np.where(missing, self.filled, columns), missing[self.marked]])
+            columns -= self.mean
+            columns /= self.scale
+        encoded[:] = columns.T
 
 
 @dataclass(frozen=True)
 class CodeTable:
     """What an encoder makes of the categories of some columns."""
 
-    base: Floats  # the encoded row in which all categories are missing
+    base: Floats  # an encoded row
     # For each column, the places that it decides, and their numbers, a row a code; the last one for missing values.
     blocks: Sequence[tuple[Any, Floats]]
 
-    def __call__(self, columns: Floats) -> Floats:
-        encoded = np.empty((columns.shape[1], self.base.size))
+    @property
+    def width(self) -> int:
+        return self.base.size
+
+    def __call__(self, columns: Floats, encoded: Floats) -> None:
         encoded[:] = self.base
         for (places, numbers), codes in zip(self.blocks, as_codes(columns), strict=True):
             encoded[:, places] = numbers.take(codes, axis=0)
-        return encoded
 
 
+@dataclass(frozen=True)
 class CategoryTables:
-    """What a fitted encoder makes of categories: each column has tables, made when its categories are first seen."""
+    """What a fitted encoder makes of categories: tables that are made once for all equal encoders."""
 
-    def __init__(self, encoder: Any) -> None:
-        self._encoder = encoder
-        self._tables: dict[tuple[tuple[Any, ...], ...], CodeTable | None] = {}
-        self._lock = Lock()
-
-    @property
-    def is_one_to_one(self) -> bool:
-        return _is(self._encoder, "OrdinalEncoder")
+    digest: str  # of all that the encoder has learned
+    encoder: Any = field(compare=False)
 
     def of(self, categories: tuple[tuple[Any, ...], ...]) -> CodeTable | None:
         """The table of some categories, one tuple for each column; None if they must be left to the encoder."""
-        with self._lock:
-            if categories not in self._tables:
-                if len(self._tables) >= MOST_TABLES:
-                    self._tables.clear()
-                n_numbers = (1 + sum(map(len, categories))) * len(self._encoder.get_feature_names_out())
-                table = None
-                if n_numbers <= MOST_NUMBERS:
-                    with suppress(ValueError):
-                        table = code_table(self._encoder, categories)
-                self._tables[categories] = table
-            return self._tables[categories]
+        with LOCK:
+            return _table(self, categories)
+
+
+@lru_cache(MOST_TABLES)
+def _table(tables: CategoryTables, categories: tuple[tuple[Any, ...], ...]) -> CodeTable | None:
+    n_numbers = (1 + sum(map(len, categories))) * len(tables.encoder.get_feature_names_out())
+    with suppress(ValueError):
+        return code_table(tables.encoder, categories) if n_numbers <= MOST_NUMBERS else None
+    return None
 
 
 def code_table(encoder: Any, categories: Sequence[Sequence[Any]]) -> CodeTable | None:
     """What an encoder makes of some categories of each of its columns; None if two columns decide one number.
 
-    It is asked about a row in which all is missing, and about one row for each category of each column.
+    It is asked about a row of first categories, and about that row with every other code of each column in turn: of
+    missing values it would take twice as long.
     """
     import pandas as pd
 
-    sizes = [len(own) for own in categories]
-    codes = np.full((len(sizes), 1 + sum(sizes)), -1)
-    ends = 1 + np.cumsum(sizes)
-    for own, size, end in zip(codes, sizes, ends, strict=True):
-        own[end - size : end] = np.arange(size)
+    ends = np.cumsum([1, *(len(own) + 1 for own in categories)])
+    codes = np.repeat([[0 if own else -1] for own in categories], ends[-1], axis=1)
+    for own, known, begin, end in zip(codes, categories, ends[:-1], ends[1:], strict=True):
+        own[begin:end] = [*range(len(known)), -1]
     columns = zip(encoder.feature_names_in_, codes, categories, strict=True)
     frame = pd.DataFrame({name: pd.Categorical.from_codes(own, known) for name, own, known in columns})
     found = encoder.transform(frame)
     encoded = np.asarray(found.toarray() if issparse(found) else found, dtype=np.float64)
     base, decided = encoded[0], []
-    for size, end in zip(sizes, ends, strict=True):
-        numbers = encoded[[*range(end - size, end), 0]]
+    for numbers in np.split(encoded, ends[:-1])[1:]:
         is_same = (numbers == base) | (np.isnan(numbers) & np.isnan(base))
         decided.append((np.flatnonzero(~is_same.all(axis=0)), numbers))
     places = np.concatenate([own for own, _ in decided])
@@ -204,19 +205,15 @@ class ColumnStep:
     @property
     def is_one_to_one(self) -> bool:
         """Whether each column becomes one column."""
-        if isinstance(self.step, Numbers):
-            return self.step.filled is None
-        return self.step.is_one_to_one
+        step = self.step
+        return step.filled is None if isinstance(step, Numbers) else _is(step.encoder, "OrdinalEncoder")
 
-    def encoded(self, rows: CodedRows) -> Floats | None:
-        """One row for each row; None if the step must be asked itself."""
+    def known(self, rows: CodedRows) -> Numbers | CodeTable | None:
+        """The step for the categories of some rows; None if it must be asked itself."""
+        categories = [rows.categories.get(position) for position in self.positions]
         if isinstance(self.step, Numbers):
-            has_categories = not rows.categories.keys().isdisjoint(self.positions)
-            return None if has_categories else self.step(rows.numbers[self.positions])
-        if not set(self.positions) <= rows.categories.keys():
-            return None
-        table = self.step.of(tuple(rows.categories[position] for position in self.positions))
-        return None if table is None else table(rows.numbers[self.positions])
+            return self.step if all(own is None for own in categories) else None
+        return None if None in categories else self.step.of(tuple(own for own in categories if own is not None))
 
 
 @dataclass(frozen=True)
@@ -229,17 +226,8 @@ class FrameEncoder:
         rows = coded(features)
         if rows is None or not rows.is_exact:
             return None
-        encoded = [part.encoded(rows) for part in self.parts]
-        whole = [each for each in encoded if each is not None]
-        if len(whole) < len(encoded):
-            return None
-        if not self.is_by_rows:
-            return whole[0]
-        ends = np.cumsum([each.shape[1] for each in whole])
-        out = np.empty((len(rows), int(ends[-1])))
-        for each, end in zip(whole, ends, strict=True):
-            out[:, end - each.shape[1] : end] = each
-        return out
+        steps = [(part.positions, step) for part in self.parts if (step := part.known(rows)) is not None]
+        return _encoded(rows.numbers, steps, self.is_by_rows) if len(steps) == len(self.parts) else None
 
     @property
     def sources(self) -> tuple[int, ...] | None:
@@ -252,13 +240,24 @@ class FrameEncoder:
     def is_by_rows(self) -> bool:
         """Whether the rows stand in memory one after the other. Products of matrices are rounded accordingly."""
         step = self.parts[0].step
-        return len(self.parts) > 1 or not (isinstance(step, Numbers) and len(step.marked) > 0)
+        return len(self.parts) > 1 or not (isinstance(step, Numbers) and step.marked.size)
 
 
 def _encoded_array(numbers: Numbers, features: Any) -> Floats | None:
     """What an imputer and a scaler make of an array."""
     is_plain = isinstance(features, np.ndarray) and features.dtype == np.float64 and features.flags.c_contiguous
-    return np.ascontiguousarray(numbers(features.T)) if is_plain else None
+    return _encoded(features.T, [(slice(None), numbers)], True) if is_plain else None
+
+
+def _encoded(columns: Floats, steps: Sequence[tuple[Any, Numbers | CodeTable]], is_by_rows: bool) -> Floats:
+    """What some steps make of their columns, side by side: one row for each row."""
+    ends = np.cumsum([step.width for _, step in steps])
+    encoded = np.empty((columns.shape[1], int(ends[-1])), order="C" if is_by_rows else "F")
+    for start in range(0, len(encoded), ROWS_AT_ONCE):
+        some = slice(start, start + ROWS_AT_ONCE)
+        for (positions, step), end in zip(steps, ends, strict=True):
+            step(columns[positions, some], encoded[some, end - step.width : end])
+    return encoded
 
 
 def linear_score(model: Any) -> Callable[[Any], Probabilities] | None:

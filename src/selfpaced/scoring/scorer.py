@@ -162,14 +162,15 @@ def chunks_for(scorers: Sequence[Scorer], bytes_per_row: float, n_threads: int) 
 
 
 def probabilities_by(scorers: Sequence[Scorer], features: Any) -> Iterator[Probabilities]:
-    """What each model says of some rows. The rows are laid out once for all models that share a view."""
+    """What each model says of some rows. Rows are laid out once for models that share a view, and then forgotten."""
     rows = coded(features) if any(scorer.reads_coded for scorer in scorers) else None
     features = features if rows is None else rows
     views: dict[Callable[[Any], Any], Any] = {}
-    for scorer in scorers:
+    last = {scorer.view: number for number, scorer in enumerate(scorers)}
+    for number, scorer in enumerate(scorers):
         if scorer.view not in views:
             views[scorer.view] = scorer.view(features if scorer.reads_coded else as_frame(features))
-        yield scorer.score(views[scorer.view])
+        yield scorer.score(views.pop(scorer.view) if last[scorer.view] == number else views[scorer.view])
 
 
 @dataclass(frozen=True)

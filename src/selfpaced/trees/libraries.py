@@ -319,21 +319,17 @@ def _categories(
     The categories of a tree's nodes are the bits of some words, one set after the other. The number of a node's set is
     in the place of its threshold.
     """
-    nodes, codes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    ends = np.cumsum(n_inner)
-    for own, begin, end in zip(fields, ends - n_inner, ends, strict=True):
-        if "cat_threshold" not in own:
-            continue
-        words = _parsed(own["cat_threshold"], np.int64).astype("<u4")
-        bits = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
-        set_starts = BITS_OF_A_WORD * _parsed(own["cat_boundaries"], np.int64)
-        number = np.searchsorted(set_starts, bits, side="right") - 1
-        of_tree = begin + np.flatnonzero(by_category[begin:end])
-        node_of_set = np.zeros(set_starts.size - 1, dtype=np.int64)
-        node_of_set[thresholds[of_tree].astype(np.intp)] = inner[of_tree]
-        nodes.append(node_of_set[number])
-        codes.append(bits - set_starts[number])
-    return np.concatenate(nodes), np.concatenate(codes)
+    words = _values(fields, "cat_threshold", np.int64).astype("<u4")
+    bits = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+    steps = np.diff(_values(fields, "cat_boundaries", np.int64))  # where a tree begins, back to 0
+    n_words = steps[steps > 0]
+    set_starts = BITS_OF_A_WORD * (np.cumsum(n_words) - n_words)
+    of_bit = np.searchsorted(set_starts, bits, side="right") - 1
+    n_sets = np.array([int(own["num_cat"]) for own in fields], dtype=np.int64)
+    first_sets = np.repeat(np.cumsum(n_sets) - n_sets, n_inner)
+    node_of_set = np.zeros(set_starts.size, dtype=np.int64)
+    node_of_set[first_sets[by_category] + thresholds[by_category].astype(np.int64)] = inner[by_category]
+    return node_of_set[of_bit], bits - set_starts[of_bit]
 
 
 def _values(fields: Iterable[Fields], name: str, kind: type) -> Any:
