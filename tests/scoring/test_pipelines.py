@@ -78,9 +78,9 @@ def test_frames_have_the_probabilities_of_the_pipeline(name, some):
 
 def test_catboost_with_its_own_categories_reads_the_frame_of_the_pipeline():
     encoder = OrdinalEncoder(dtype=np.int32, handle_unknown="use_encoded_value", unknown_value=-1)
-    columns = make_column_transformer((encoder, ["shop"]), remainder="drop", verbose_feature_names_out=False)
+    columns = make_column_transformer((encoder, ["shop"]), remainder="passthrough", verbose_feature_names_out=False)
     boosted = CatBoostClassifier(10, cat_features=["shop"], verbose=0, allow_writing_files=False)
-    rows = TRAIN.assign(shop=TRAIN["shop"].cat.add_categories("?").fillna("?"))
+    rows = TRAIN[["n0", "shop"]].assign(shop=TRAIN["shop"].cat.add_categories("?").fillna("?"))
     model = make_pipeline(columns.set_output(transform="pandas"), boosted).fit(rows, LABELS)
     scorer = scorer_of(model)
     np.testing.assert_array_equal(scorer.score(scorer.view(rows)), model.predict_proba(rows))
