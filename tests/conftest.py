@@ -13,6 +13,7 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 # Tests run side by side on all cores: models whose threads wait for each other would take ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # The same holds for commands that start processes on all cores: each imports everything again.
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,22 @@ def test_an_estimator_loads_few_modules(name, loaded_by):
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_the_package_alone_loads_nothing(loaded_by):
     assert loaded_by[PACKAGE] == ["selfpaced"]
+
+
+@pytest.mark.parametrize(("given", "used"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "active")])
+def test_a_command_asks_waiting_threads_to_sleep_before_openmp_is_loaded(given, used):
+    program = """
+import os, sys
+from selfpaced.cli import main
+
+assert not {"sklearn", "lightgbm"} & set(sys.modules)
+main(["inspect", "missing.skops"])
+print(os.environ["OMP_WAIT_POLICY"], "sklearn" in sys.modules)
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | given
+    command = [sys.executable, "-c", program]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    assert said.split() == [used, "True"]
 
 
 def test_tests_are_collected_on_windows_too():

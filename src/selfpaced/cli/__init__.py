@@ -69,6 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
     # Arrow's allocator keeps what is freed unless it is told before the import: a training would take an eighth more.
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "0")
+    # Threads of LightGBM that wait for each other keep their cores busy unless OpenMP is told before it is loaded. If
+    # others use the cores, too, or a container has a part of them, that takes many times as long.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from selfpaced.cli.parser import RUN_BY, parser  # here, because a signal during imports is handled by now
 
     given = sys.argv[1:] if arguments is None else list(arguments)
