@@ -36,8 +36,7 @@ def pipeline_scorer(model: Any, final: Scorer) -> Scorer | None:
     """The scorer of a pipeline; None if its encoder is not known. `final` is the scorer of the last step."""
     final = _last_step(model[-1], final)
     encoder = encoder_of([step for _, step in model.steps[:-1]])
-    # The last step gets an array. Most models that were trained on a frame would warn of it, and CatBoost with its own
-    # categories refuses it.
+    # The last step gets an array. Models that were trained on a frame warn of it, or refuse it as CatBoost may.
     knows_names = hasattr(model[-1], "feature_names_in_") or hasattr(model[-1], "feature_names_")
     reads_arrays = final.reads_float32 or final.is_fast() or not knows_names
     if encoder is None or not reads_arrays:
