@@ -85,7 +85,7 @@ def lines_of(measured: Sequence[Facts]) -> dict[str, list[str]]:
             filter(None, [_model([one for one in here if one["kind"] == kind]) for kind in ("streamed", "files")])
         ),
         "spark": _spark([one for one in fits if one["kind"] == "spark"]),
-        "others": _others([*fits, *others]) if others else "",
+        "others": _others(measured) if others else "",
     }
     return {name: text.splitlines() for name, text in tables.items() if text}
 
@@ -206,4 +206,4 @@ def _others(measured: Sequence[Facts]) -> str:
                 continue
             figures = [f"{one['cpu']:.0f}", f"{one['peak_gb']:.2f}", f"{one['aucprc'][-1]:.4f}"] if "cpu" in one else []
             rows.append([name, power(one["rows"]), *(figures or ["", "", ""]), one.get("stopped", "")])
-    return text_table(["", "rows", "cpu s", "peak GB", "AUCPRC", "stopped at"], rows)
+    return text_table(["", "rows", "cpu s", "peak GB", "AUCPRC", "stopped"], rows)
