@@ -15,12 +15,15 @@ grow much if other programs share the processor. Still, programs that share a ca
 - Model: the processor seconds of the first pass and of a round are straight lines over the number of rows; a member
   takes the median of all. They are fitted to all smaller sizes with the smallest relative errors, and compared with
   the largest size, which is left out.
-- Others, on the same rows: LightGBM on all rows in memory, and XGBoost in external memory, with 100 trees each.
+- Others, on the same rows, with 100 trees each: LightGBM, which reads the rows once in batches and keeps their bins in
+  memory, XGBoost in external memory, and XGBoost's own estimator on the same Spark cluster. A process that needs more
+  than 8 GB of memory or 30 processor minutes is stopped, and the record says so.
 
-Every measurement runs in a process of its own and is kept in .bench/massive/: a run that was stopped goes on where it
-was. Measurements that benchmarks/results/massive.json marks as `former`, of a machine that is gone, are shown apart
-from the others, and are not part of the model. `--until` begins no further round after a time of day. `--show` prints
-what has been measured. The tables are also written to docs/guide/larger-than-memory.md.
+Every measurement runs in a process of its own. It is put into benchmarks/results/massive.json as soon as it is made,
+where it replaces that of the same kind and size; all others stay. Without `--only`, a run makes the measurements that
+this record lacks, so a run that was stopped goes on where it was. With `--only`, it makes the named ones, also again.
+After each of them the tables of docs/guide/larger-than-memory.md are written. `--until` begins no further round after a
+time of day. `--show` prints the record and writes nothing.
 """
 
 from __future__ import annotations
@@ -28,24 +31,30 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import lightgbm
 import numpy as np
 import pandas as pd
+import psutil
 import pyarrow.parquet as pq
-from lightgbm import Dataset, LGBMClassifier
+from lightgbm import LGBMClassifier
 from sklearn.metrics import average_precision_score
 
-from massive_report import lines_of, with_lines
+from massive_report import OTHERS, lines_of, with_lines
 from massive_rows import CHUNKS_PER_FILE, N_RARE, NAMES, ROWS_PER_CHUNK, TARGET, Rows, streamed, test_rows, write_files
-from record import RESULTS, save, versions_of
+from record import recorded, save, versions_of
 from selfpaced.callbacks import Callback, Stop
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.tables.sources import open_table
@@ -56,16 +65,21 @@ PAGE = ROOT / "docs" / "guide" / "larger-than-memory.md"
 MEMBERS, TREES = 10, 10
 TEST_CHUNKS, TEST_RARE = 40, 2000
 QUICK_TEST = (2, 200)
+MOST_GB, MOST_MINUTES = 8, 30
+# LightGBM writes to memory that it has asked for, also if it did not get any.
+STOPS = {signal.SIGXCPU: f"more than {MOST_MINUTES} processor minutes", signal.SIGSEGV: f"crash within {MOST_GB} GB"}
 PACKAGES = ("selfpaced", "scikit-learn", "lightgbm", "xgboost", "numpy", "pyarrow", "pyspark")
 # Of each kind of work, the numbers of common rows and of rounds.
 CELLS = {
     "streamed": {10**6: 10, 10**7: 10, 10**8: 10, 10**9: 2},
     "files": {10**6: 10, 10**7: 10, 10**8: 10},
     "spark": {10**6: 10, 3 * 10**6: 10, 10**7: 10},
-    "lightgbm": {10**6: 1, 10**7: 1},
-    "xgboost": {10**6: 1, 10**7: 1},
+    "lightgbm": {10**6: 1, 10**7: 1, 3 * 10**7: 1, 10**8: 1, 10**9: 1},
+    "xgboost": {10**6: 1, 10**7: 1, 3 * 10**7: 1, 10**8: 1},
+    "xgboost_spark": {10**6: 1, 3 * 10**6: 1, 10**7: 1},
 }
-QUICK = {kind: {10**5: 2} for kind in CELLS}
+FROM_FILES = ("files", "spark", "xgboost_spark")
+QUICK_ROWS, QUICK_ROUNDS = 10**5, 2
 Facts = dict[str, Any]
 
 
@@ -77,10 +91,13 @@ def took(begin: np.ndarray) -> dict[str, float]:
     return dict(zip(("cpu", "seconds"), (clock() - begin).tolist(), strict=True))
 
 
-def peak_gb() -> float:
-    """From the process's own status: getrusage tells of the parent's peak too, if that was higher."""
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(status["VmHWM"].split()[0]) / 2**20
+def peak_gb(process: int | str = "self") -> float:
+    """From the status of a process: getrusage tells of the parent's peak too, if that was higher.
+
+    A process that has ended, and that its parent has not asked about yet, has no memory.
+    """
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+    return int(status.get("VmHWM", "0 kB").split()[0]) / 2**20
 
 
 def bytes_read() -> int:
@@ -138,9 +155,13 @@ def fitted(open_rows: Callable[[], Any], n_rounds: int, options: argparse.Namesp
     return model, facts | {"peak_gb": peak_gb(), "bytes": bytes_read() - before}
 
 
+def rows_to_judge_by(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:
+    return test_rows(*(QUICK_TEST if options.quick else (TEST_CHUNKS, TEST_RARE)))
+
+
 def judged(model: Any, options: argparse.Namespace) -> Facts:
     """AUCPRC on the test rows after each member, and what LightGBM itself takes to score a row by a member."""
-    X, y = test_rows(*(QUICK_TEST if options.quick else (TEST_CHUNKS, TEST_RARE)))
+    X, y = rows_to_judge_by(options)
     staged = model.staged_predict_proba(pd.DataFrame(X, columns=NAMES))
     aucprc = [float(average_precision_score(y, probabilities[:, 1])) for probabilities in staged]
     booster, some = model.estimators_[0].booster_, X[: 4 * ROWS_PER_CHUNK]
@@ -184,57 +205,96 @@ def work_files(n_common: int, n_rounds: int, options: argparse.Namespace) -> Fac
     )
 
 
-def work_spark(n_common: int, n_rounds: int, options: argparse.Namespace) -> Facts:
-    """Processor time is that of this process, of the executors and of their Python workers."""
-    import psutil
+class Cluster:
+    """A Spark cluster of two workers on this machine, and what all its processes and the driver have used."""
 
-    sys.path.append(str(ROOT))  # the cluster is that of the tests
-    from tests.cluster.spark_cluster import SparkCluster, local_environment
+    def __init__(self, place: str) -> None:
+        sys.path.append(str(ROOT))  # the cluster is that of the tests
+        from tests.cluster.spark_cluster import SparkCluster, local_environment
 
-    os.environ.update(local_environment())
-    note_fits()
+        os.environ.update(local_environment())
+        self._cluster = SparkCluster(Path(place))
 
-    def cpu() -> float:
+    @contextmanager
+    def frame(self, folder: Path) -> Iterator[Any]:
+        try:
+            session = self._cluster.session(executor_memory="2g", java_options="")
+            frame = session.read.parquet(str(folder))
+            frame.count()  # which starts the executors
+            self._begin, self._seconds = self._cpu(), time.perf_counter()
+            yield frame
+            session.stop()
+        finally:
+            self._cluster.close()
+
+    def took(self) -> Facts:
+        """Since the frame was opened. The peak is the sum of those of all processes that have not ended."""
+        peak = sum(peak_gb(one.pid) for one in self._processes())
+        return {"cpu": self._cpu() - self._begin, "seconds": time.perf_counter() - self._seconds, "peak_gb": peak}
+
+    def _processes(self) -> list[psutil.Process]:
         mine = psutil.Process()
-        times = [one.cpu_times() for one in (mine, *mine.children(recursive=True))]
+        return [mine, *mine.children(recursive=True)]
+
+    def _cpu(self) -> float:
+        times = [one.cpu_times() for one in self._processes()]
         # A daemon's Python workers that have ended are counted with the daemon.
         return float(sum(one.user + one.system + one.children_user + one.children_system for one in times))
 
+
+def work_spark(n_common: int, n_rounds: int, options: argparse.Namespace) -> Facts:
+    note_fits()
     with TemporaryDirectory() as place:
-        cluster = SparkCluster(Path(place))
-        try:
-            session = cluster.session(executor_memory="2g", java_options="")
-            frame = session.read.parquet(str(options.folder))
-            frame.count()
-            begin, seconds = cpu(), time.perf_counter()
-            opened = open_table(frame, target=TARGET)
+        cluster = Cluster(place)
+        with cluster.frame(options.folder) as frame:
             notes = Notes(n_rounds, options.until)
             model = SelfPacedEnsembleClassifier(member(), MEMBERS, n_jobs=1, random_state=0, callbacks=[notes])
-            model.fit_table(opened)
-            facts = {"cpu": cpu() - begin, "seconds": time.perf_counter() - seconds, "labels": 0.0}
-            session.stop()
-        finally:
-            cluster.close()
-    return facts | {"rounds": notes.rounds, "peak_gb": peak_gb(), "bytes": 0} | judged(model, options)
+            model.fit_table(open_table(frame, target=TARGET))
+            facts = cluster.took()
+    return {**facts, "labels": 0.0, "rounds": notes.rounds, "bytes": 0} | judged(model, options)
 
 
 def all_labels(rows: Rows) -> np.ndarray:
     return np.concatenate([rows.labels(number) for number in range(rows.n_chunks)])
 
 
-def work_lightgbm(n_common: int, n_rounds: int, options: argparse.Namespace) -> Facts:
-    """One model of all rows, as many trees as our members have together, weighted and not."""
-    import lightgbm
+def judged_once(score: Callable[[np.ndarray], np.ndarray], options: argparse.Namespace) -> Facts:
+    X, y = rows_to_judge_by(options)
+    return {"aucprc": [float(average_precision_score(y, score(X)))]}
 
+
+@lru_cache(maxsize=1)
+def features_of(rows: Rows, number: int) -> np.ndarray:
+    return rows.features(number).T.astype(np.float64, order="C")  # LightGBM samples no other numbers
+
+
+@dataclass(frozen=True)
+class Chunk(lightgbm.Sequence):
+    """The rows of a chunk, which LightGBM reads once for a sample of rows and once for the bins of all rows."""
+
+    rows: Rows
+    number: int
+    batch_size = ROWS_PER_CHUNK
+
+    def __len__(self) -> int:
+        return int(self.rows.labels(self.number).size)
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        return features_of(self.rows, self.number)[index]
+
+
+def work_lightgbm(n_common: int, n_rounds: int, options: argparse.Namespace) -> Facts:
+    """One model of all rows, as many trees as our members have together. Only the bins of the rows are in memory."""
     rows, begin = Rows(n_common), clock()
-    X = np.concatenate([rows.features(number) for number in range(rows.n_chunks)], axis=1).T
-    data = Dataset(X, all_labels(rows), free_raw_data=True, params={"verbose": -1}).construct()
-    del X
+    chunks = [Chunk(rows, number) for number in range(rows.n_chunks)]
+    data = lightgbm.Dataset(chunks, all_labels(rows), params={"verbose": -1, "num_threads": 1})
     parameters = {"objective": "binary", "num_leaves": 31, "num_threads": 1, "verbose": -1}
     booster = lightgbm.train(parameters, data, MEMBERS * TREES)
     facts = {**took(begin), "peak_gb": peak_gb()}
-    X, y = test_rows(*(QUICK_TEST if options.quick else (TEST_CHUNKS, TEST_RARE)))
-    return facts | {"aucprc": [float(average_precision_score(y, booster.predict(X, num_threads=1)))]}
+    return facts | judged_once(lambda X: booster.predict(X, num_threads=1), options)
+
+
+OF_XGBOOST = {"grow_policy": "lossguide", "max_leaves": 31, "max_depth": 0, "tree_method": "hist"}
 
 
 def work_xgboost(n_common: int, n_rounds: int, options: argparse.Namespace) -> Facts:
@@ -264,84 +324,127 @@ def work_xgboost(n_common: int, n_rounds: int, options: argparse.Namespace) -> F
     begin = clock()
     with TemporaryDirectory(dir=FOLDER) as folder:
         data = xgboost.ExtMemQuantileDMatrix(Stream(folder), nthread=1)
-        parameters = {"objective": "binary:logistic", "tree_method": "hist", "nthread": 1}
-        booster = xgboost.train(
-            parameters | {"grow_policy": "lossguide", "max_leaves": 31, "max_depth": 0, "eta": 0.1},
-            data,
-            MEMBERS * TREES,
-        )
+        parameters = {**OF_XGBOOST, "objective": "binary:logistic", "nthread": 1, "eta": 0.1}
+        booster = xgboost.train(parameters, data, MEMBERS * TREES)
         facts = {**took(begin), "peak_gb": peak_gb()}
         del data
-    X, y = test_rows(*(QUICK_TEST if options.quick else (TEST_CHUNKS, TEST_RARE)))
-    return facts | {"aucprc": [float(average_precision_score(y, booster.predict(xgboost.DMatrix(X, nthread=1))))]}
+    return facts | judged_once(lambda X: booster.predict(xgboost.DMatrix(X, nthread=1)), options)
+
+
+def work_xgboost_spark(n_common: int, n_rounds: int, options: argparse.Namespace) -> Facts:
+    """The same by XGBoost's estimator for Spark, which sends all rows to Python workers that train together."""
+    import xgboost
+    from xgboost.spark import SparkXGBClassifier
+
+    with TemporaryDirectory() as place:
+        cluster = Cluster(place)
+        with cluster.frame(options.folder) as frame:
+            columns = {"features_col": NAMES, "label_col": TARGET}
+            of_trees = {**OF_XGBOOST, "n_estimators": MEMBERS * TREES, "learning_rate": 0.1}
+            model = SparkXGBClassifier(**columns, **of_trees, num_workers=2).fit(frame)
+            facts = cluster.took()
+    booster = model.get_booster()
+    return facts | judged_once(
+        lambda X: booster.predict(xgboost.DMatrix(X, feature_names=booster.feature_names)), options
+    )
 
 
 WORK = {name.removeprefix("work_"): work for name, work in list(globals().items()) if name.startswith("work_")}
 
 
+def within_budget(work: Callable[[], Facts]) -> Facts:
+    """The facts of some work, or that the memory allowed was not enough. Too much processor time ends the process."""
+    import resource  # which Windows lacks
+
+    for limit, most in ((resource.RLIMIT_CPU, MOST_MINUTES * 60), (resource.RLIMIT_DATA, MOST_GB * 2**30)):
+        resource.setrlimit(limit, (most, resource.RLIM_INFINITY))
+    try:
+        return work()
+    except Exception as error:  # each library has its own
+        if isinstance(error, MemoryError) or "alloc" in str(error):
+            return {"stopped": f"more than {MOST_GB} GB"}
+        raise
+
+
 def measure(kind: str, n_common: int, n_rounds: int, options: argparse.Namespace) -> Facts:
     """Run one measurement in a process of its own. Files are written for it, and removed."""
-    command = [sys.executable, __file__, "--work", kind, str(n_common), str(n_rounds)]
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, __file__, "--work", kind, str(n_common), str(min(n_rounds, options.rounds))]
     command += ["--quick"] if options.quick else []
     command += ["--until", options.until] if options.until else []
-    needs_files = kind in ("files", "spark")
+    facts: Facts = {"kind": kind, "rows": n_common, "versions": versions_of(PACKAGES)}
     with TemporaryDirectory(dir=FOLDER) as name:
-        if needs_files:
+        if kind in FROM_FILES:
             folder = Path(name) / "rows"
             begin = clock()
             write_files(n_common, folder)
-            wrote = took(begin)["cpu"]
+            facts |= {"cpu_writing": took(begin)["cpu"]}
+            facts |= {"bytes_of_files": sum(path.stat().st_size for path in folder.iterdir())}
             command += ["--folder", str(folder)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        if done.returncode != 0:
-            raise SystemExit(f"{kind} of {n_common:,} rows failed.")
-        facts: Facts = {"kind": kind, "rows": n_common, **json.loads(done.stdout.splitlines()[-1])}
-        if needs_files:
-            facts |= {"cpu_writing": wrote, "bytes_of_files": sum(path.stat().st_size for path in folder.iterdir())}
-    return facts
+    if kind in OTHERS and -done.returncode in STOPS:
+        return facts | {"stopped": STOPS[-done.returncode]}
+    if done.returncode != 0:
+        raise SystemExit(f"{kind} of {n_common:,} rows failed.")
+    return facts | json.loads(done.stdout.splitlines()[-1])
 
 
-def cells(options: argparse.Namespace) -> Iterator[tuple[Path, str, int, int]]:
-    for kind, sizes in (QUICK if options.quick else CELLS).items():
-        for n_common, n_rounds in sizes.items():
-            name = f"{kind}-{n_common}{'-quick' * options.quick}"
-            yield FOLDER / f"{name}.json", kind, n_common, n_rounds
+def measured() -> list[Facts]:
+    """All measurements of the record."""
+    known: list[Facts] = recorded("massive").get("measured", [])
+    return known
 
 
-def former_ones() -> list[Facts]:
-    path = RESULTS / "massive.json"
-    known = json.loads(path.read_text())["measured"] if path.exists() else []
-    return [one for one in known if one.get("former")]
+def add(one: Facts) -> None:
+    """Put a measurement into the place of that of the same kind and size. All others stay as they are."""
+    every = sorted([one, *(other for other in measured() if _key(other) != _key(one))], key=_key)
+    lines = lines_of(every)
+    facts = {"members": MEMBERS, "trees": TREES, "rare_rows": N_RARE, "measured": every, "lines": lines}
+    save("massive", facts, one["versions"])
+    PAGE.write_text(with_lines(PAGE.read_text(), lines))
 
 
-def main() -> None:
+def _key(one: Facts) -> tuple[int, int]:
+    return list(CELLS).index(one["kind"]), one["rows"]
+
+
+def wanted(only: Sequence[str]) -> list[tuple[str, int, int]]:
+    """The kinds, rows and rounds that are named, or else those that the record lacks."""
+    known = {_key(one) for one in measured()}
+    return [
+        (kind, n_common, n_rounds)
+        for kind, sizes in CELLS.items()
+        for n_common, n_rounds in sizes.items()
+        if any(text in f"{kind}-{n_common} " for text in only)
+        or (not only and _key({"kind": kind, "rows": n_common}) not in known)
+    ]
+
+
+def shown(some: Sequence[Facts]) -> str:
+    return "\n\n".join("\n".join(lines) for lines in lines_of(some).values())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small tables, not recorded")
-    parser.add_argument("--only", nargs="+", metavar="TEXT", help="only measurements whose name has one of these texts")
+    parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="those whose name has one of these texts")
     parser.add_argument("--until", metavar="HH:MM")
     parser.add_argument("--rounds", type=int, default=MEMBERS, help="at most so many rounds")
-    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--show", action="store_true", help="print the record and write nothing")
     parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.work:
         kind, n_common, n_rounds = options.work
-        print(json.dumps(WORK[kind](int(n_common), int(n_rounds), options), default=float))
-        return
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for path, kind, n_common, n_rounds in [] if options.show else cells(options):
-        if not path.exists() and any(text in f"{path.stem} " for text in options.only or [""]):
-            print(path.stem, flush=True)
-            n_rounds = min(n_rounds, options.rounds)
-            path.write_text(json.dumps(measure(kind, n_common, n_rounds, options), indent=2))
-    measured = [json.loads(path.read_text()) for path, *_ in cells(options) if path.exists()]
-    measured += [] if options.quick else former_ones()
-    lines = lines_of(measured)
-    print("\n\n".join("\n".join(some) for some in lines.values()))
-    if not options.quick:
-        result = {"members": MEMBERS, "trees": TREES, "rare_rows": N_RARE, "measured": measured, "lines": lines}
-        print("saved", save("massive", result, versions_of(PACKAGES)))
-        PAGE.write_text(with_lines(PAGE.read_text(), lines))
+        work = partial(WORK[kind], int(n_common), int(n_rounds), options)
+        print(json.dumps(within_budget(work) if kind in OTHERS else work(), default=float))
+    elif options.quick:
+        print(shown([measure(kind, QUICK_ROWS, QUICK_ROUNDS, options) for kind in CELLS]))
+    else:
+        for kind, n_common, n_rounds in [] if options.show else wanted(options.only):
+            print(f"{kind}-{n_common}", flush=True)
+            add(measure(kind, n_common, n_rounds, options))
+        print(shown(measured()))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,9 @@ from text_table import text_table
 
 Facts = dict[str, Any]
 FITS = ("streamed", "files", "spark")
-OTHERS = ("lightgbm", "xgboost")
+# Other methods beside our own fits, as the table of them calls them.
+OTHERS = {"lightgbm": "LightGBM", "xgboost": "XGBoost, external memory", "xgboost_spark": "XGBoost, Spark"}
+COMPARED = {"files": "selfpaced, files", "spark": "selfpaced, Spark", **OTHERS}
 GIGABYTE = 2**30
 PROJECTED_ROWS, PROJECTED_ROUNDS, CORES = 10**11, 10, (100, 1000)
 
@@ -71,9 +73,7 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def lines_of(measured: Sequence[Facts]) -> dict[str, list[str]]:
-    """All tables that something has been measured for, as lines. Fits on a former machine have a table of their own."""
-    former = [one for one in measured if one.get("former")]
-    measured = [one for one in measured if not one.get("former")]
+    """All tables that something has been measured for, as lines."""
     fits = [one for one in measured if one["kind"] in FITS]
     others = [one for one in measured if one["kind"] in OTHERS]
     here = [one for one in fits if one["kind"] != "spark"]
@@ -85,8 +85,7 @@ def lines_of(measured: Sequence[Facts]) -> dict[str, list[str]]:
             filter(None, [_model([one for one in here if one["kind"] == kind]) for kind in ("streamed", "files")])
         ),
         "spark": _spark([one for one in fits if one["kind"] == "spark"]),
-        "others": _others(others, fits),
-        "former": "\n".join(filter(None, [_costs(former), _spread(former)])),
+        "others": _others(measured) if others else "",
     }
     return {name: text.splitlines() for name, text in tables.items() if text}
 
@@ -198,12 +197,13 @@ def _spark(fits: Sequence[Facts]) -> str:
     return "\n".join(lines)
 
 
-def _others(others: Sequence[Facts], fits: Sequence[Facts]) -> str:
-    ours = [one for one in fits if one["kind"] == "files"]
-    rows = [
-        [name, power(one["rows"]), f"{one['cpu']:.0f}", f"{one['peak_gb']:.2f}", f"{one['aucprc'][-1]:.4f}"]
-        for name, some in (("selfpaced, files", ours), *((kind, others) for kind in OTHERS))
-        for one in some
-        if one["kind"] in (name, "files") and (len(one.get("rounds", [])) in (0, 11))
-    ]
-    return text_table(["", "rows", "cpu s", "peak GB", "AUCPRC"], rows) if others else ""
+def _others(measured: Sequence[Facts]) -> str:
+    """Fits of all members and trees, by the name of the method, and what stopped those that did not end."""
+    rows = []
+    for kind, name in COMPARED.items():
+        for one in measured:
+            if one["kind"] != kind or len(one.get("rounds", [])) not in (0, PROJECTED_ROUNDS + 1):
+                continue
+            figures = [f"{one['cpu']:.0f}", f"{one['peak_gb']:.2f}", f"{one['aucprc'][-1]:.4f}"] if "cpu" in one else []
+            rows.append([name, power(one["rows"]), *(figures or ["", "", ""]), one.get("stopped", "")])
+    return text_table(["", "rows", "cpu s", "peak GB", "AUCPRC", "stopped"], rows)

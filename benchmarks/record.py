@@ -17,6 +17,13 @@ def versions_of(packages: Iterable[str]) -> dict[str, str]:
     return {"python": platform.python_version()} | {package: version(package) for package in packages}
 
 
+def recorded(name: str) -> dict[str, Any]:
+    """What was saved under a name. Nothing, if nothing was."""
+    path = RESULTS / f"{name}.json"
+    known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return known
+
+
 def save(name: str, result: dict[str, Any], versions: dict[str, Any]) -> Path:
     """Write the result with what is needed to read it later: versions and the number of cores."""
     RESULTS.mkdir(exist_ok=True)

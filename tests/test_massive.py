@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+import massive
+import record
 from massive_report import CostModel, lines_of, with_lines
 from massive_rows import NAMES, ROWS_PER_CHUNK, TARGET, Rows, streamed, write_files
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
@@ -64,13 +66,48 @@ def test_the_largest_size_is_predicted_by_the_smaller_ones(factor, error):
     assert any(line.startswith("10^9 rows, 2 round(s)") and line.endswith(error) for line in lines)
 
 
-def test_fits_on_a_former_machine_are_shown_and_not_part_of_the_model():
-    here = [made_up(10**6, 3), made_up(10**7, 3), made_up(10**8, 3)]
-    former = [made_up(n_rows, 3, 2.0) | {"former": True} for n_rows in (10**7, 10**9)]
-    lines = lines_of([*here, *former])
-    assert lines["model"] == lines_of(here)["model"]
-    assert lines["former"][-1].startswith("a round costs 6.100 us a row at 10^7 and 6.001 us a row at 10^9: at most 2%")
-    assert not any("10^9" in line for line in lines["costs"])
+def test_what_stopped_a_method_stands_beside_the_figures_of_the_others():
+    ended = {"kind": "lightgbm", "rows": 10**7, "cpu": 69.1, "peak_gb": 1.7, "aucprc": [0.0978]}
+    lines = lines_of([ended, {"kind": "lightgbm", "rows": 10**9, "stopped": "16 GB"}])["others"]
+    assert [line.split()[1:] for line in lines[2:]] == [["10^7", "69", "1.70", "0.0978"], ["10^9", "16", "GB"]]
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """The folder of a record and of a page with the measurements of two sizes."""
+    page = tmp_path / "page.md"
+    page.write_text("<!-- costs -->\n```text\n```\n")
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    monkeypatch.setattr(massive, "PAGE", page)
+    for n_rows in (10**6, 10**7):
+        massive.add(made_up(n_rows, 3) | {"versions": {}})
+    return tmp_path
+
+
+def contents(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_to_show_the_record_changes_neither_it_nor_the_page(kept, capsys):
+    before = contents(kept)
+    massive.main(["--show"])
+    assert contents(kept) == before
+    assert capsys.readouterr().out.startswith("\n".join(lines_of(massive.measured())["costs"]))
+
+
+def test_a_new_measurement_replaces_that_of_the_same_kind_and_size_only(kept):
+    before = massive.measured()
+    again = made_up(10**6, 3, 2.0) | {"versions": {"lightgbm": "9"}}
+    massive.add(again)
+    assert massive.measured() == [again, before[1]]
+    assert "\n".join(lines_of([again, before[1]])["costs"]) in (kept / "page.md").read_text()
+
+
+def test_a_run_goes_on_with_what_the_record_lacks(kept):
+    left = massive.wanted([])
+    assert ("streamed", 10**8, 10) in left
+    assert not {("streamed", 10**6, 10), ("streamed", 10**7, 10)} & set(left)
+    assert massive.wanted(["streamed-1000000 "]) == [("streamed", 10**6, 10)]
 
 
 def test_the_tables_of_the_guide_are_those_of_the_recorded_measurements():

@@ -49,9 +49,9 @@ of minutes over small parts of the data. `python -m paper list` says how much is
 
 **Data sets.** Two files of the paper could not be had: Payment Simulation and Record Linkage. "PaySim, simulated again"
 and "FEBRL pairs" stand for them, and their figures are labelled so. If you have the published files, put them into one
-folder and run `python -m paper run --data FOLDER`. The runs then use the published rows, and the pages say so. The
-files are `PS_20174392719_1491204439457_log.csv` and `block_1.csv` to `block_10.csv`. `kddcup.data.gz`, the full file of
-KDD Cup 99, takes the place of its 10% file in the same way.
+folder and run `python -m paper run --data FOLDER && python -m paper render`. The runs then use the published rows, and
+the pages say so. The files are `PS_20174392719_1491204439457_log.csv` and `block_1.csv` to `block_10.csv`.
+`kddcup.data.gz`, the full file of KDD Cup 99, takes the place of its 10% file in the same way.
 
 The published standard deviations are mostly smaller than what another split of the data alone brings about: the paper
 seems to repeat its methods on one split. Ours are over splits.

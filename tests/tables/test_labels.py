@@ -1,7 +1,10 @@
+import tracemalloc
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from selfpaced.tables import encode_labels
+from selfpaced.tables import LabelLook, Roles, encode_labels
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,29 @@ def test_the_rarest_class_is_the_smallest_and_of_equally_small_ones_the_last(y, 
 
 def test_the_ids_of_a_class_are_the_positions_of_its_rows():
     assert encode_labels(np.array(["ok", "fraud", "ok"])).ids(1).tolist() == [0, 2]
+
+
+def read(*batches):
+    look = LabelLook(Roles("label"))
+    for batch in batches:
+        look.add(pa.array(batch), file=None)
+    return look.labels()
+
+
+def test_labels_in_files_are_numbered_in_sorted_order_whenever_they_come():
+    labels = read(["ok", "ok"], ["fraud"], [], ["ok", "doubt"])
+    assert labels.names == ["doubt", "fraud", "ok"]
+    assert labels.codes.tolist() == [2, 2, 1, 2, 0]
+    assert labels.counts.tolist() == [1, 1, 3]
+
+
+def test_reading_labels_takes_about_a_byte_a_row_and_numbering_them_one_more():
+    batches = [np.arange(10_000) == 0] * 500
+    read(*batches[:2])  # what is imported on first use
+    tracemalloc.start()
+    try:
+        read(*batches)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2.5 * sum(batch.size for batch in batches)

@@ -133,7 +133,7 @@ class LabelLook:
     def __init__(self, roles: Roles) -> None:
         self._roles = roles
         self._known: Any = None
-        self._numbers: list[NDArray[np.uint8]] = []
+        self._numbers = bytearray()  # which grows in place: a list of arrays would stay beside the joined one
 
     def add(self, column: Any, file: Described) -> None:
         column = plain(column)
@@ -152,20 +152,20 @@ class LabelLook:
             self._known = pa.concat_arrays([self._known, fresh])
         refuse_many_labels(len(self._known), self._roles)
         numbers = pc.index_in(column, value_set=self._known)
-        self._numbers.append(numbers.to_numpy(zero_copy_only=False).astype(np.uint8))
+        self._numbers += numbers.to_numpy(zero_copy_only=False).astype(np.uint8).data
 
     def labels(self) -> Labels:
         """The labels of all rows; one against all others if the roles say so."""
         if self._known is None:
             raise TableError("The table has no rows. At least two classes with two rows each are needed.")
         classes, number_of = np.unique(self._known.to_numpy(zero_copy_only=False), return_inverse=True)
-        numbers = number_of.astype(np.uint8)
-        codes = np.concatenate([numbers[part] for part in self._numbers])
-        # Part by part, because np.bincount takes eight bytes for every row.
-        counts = sum(np.bincount(numbers[part], minlength=classes.size) for part in self._numbers)
-        labels = Labels(classes, np.asarray(counts, dtype=np.int64), codes)
-        pos_label, target = self._roles.pos_label, self._roles.target
-        return labels if pos_label is None else labels.separated(pos_label, target)
+        translation = number_of.astype(np.uint8).tobytes().ljust(256)
+        codes = np.frombuffer(self._numbers.translate(translation), dtype=np.uint8)
+        counts = np.zeros(classes.size, dtype=np.int64)
+        for start in range(0, codes.size, ROWS_AT_ONCE):  # np.bincount takes eight bytes for every row
+            counts += np.bincount(codes[start : start + ROWS_AT_ONCE], minlength=classes.size)
+        labels = Labels(classes, counts, codes)
+        return labels if self._roles.pos_label is None else labels.separated(self._roles.pos_label, self._roles.target)
 
     def roles(self) -> Roles:
         """The roles with the positive label as the data have it, 0 is False among booleans, and with the others."""
