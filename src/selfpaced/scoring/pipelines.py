@@ -26,8 +26,8 @@ from selfpaced.scoring.scorer import CodedRows, Floats, Probabilities, Scorer, a
 MOST_NUMBERS = 2**22
 # So many tables are kept, and threads do not make the same table at the same time.
 MOST_TABLES, LOCK = 64, Lock()
-# Rows that all steps encode within a core's cache. Distances of 2**12 bytes would use but a few lines of the cache.
-ROWS_AT_ONCE = 500
+# Few numbers are made in a core's cache, and few rows are not worth the calls.
+NUMBERS_AT_ONCE, FEWEST_AT_ONCE = 2**16, 2**8
 # With these, categories that are not known become numbers without a warning.
 SILENT = ("ignore", "infrequent_if_exist", "use_encoded_value")
 
@@ -254,8 +254,9 @@ def _encoded(columns: Floats, steps: Sequence[tuple[Any, Numbers | CodeTable]], 
     """What some steps make of their columns, side by side: one row for each row."""
     ends = np.cumsum([step.width for _, step in steps])
     encoded = np.empty((columns.shape[1], int(ends[-1])), order="C" if is_by_rows else "F")
-    for start in range(0, len(encoded), ROWS_AT_ONCE):
-        some = slice(start, start + ROWS_AT_ONCE)
+    n_at_once = max(NUMBERS_AT_ONCE // encoded.shape[1], FEWEST_AT_ONCE) | 1  # odd: 2**12 bytes apart is slow
+    for start in range(0, len(encoded), n_at_once):
+        some = slice(start, start + n_at_once)
         for (positions, step), end in zip(steps, ends, strict=True):
             step(columns[positions, some], encoded[some, end - step.width : end])
     return encoded
