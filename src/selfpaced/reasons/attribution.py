@@ -6,8 +6,6 @@ are replaced by those of the row. Members are averaged as probabilities, which i
 of a part are brought to the difference of its own log-odds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache as cached

@@ -1,7 +1,5 @@
 """The work of a service: rows to answers, in one pass for all rows that wait, with history, shadow and log."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import warnings

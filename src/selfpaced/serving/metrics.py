@@ -1,7 +1,5 @@
 """What a service counts: requests, scores, alerts, refusals, new categories, and the drift of rows since its start."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path
