@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -24,6 +25,9 @@ os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 # it as in the foreground.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# To look for garbage among all that tests import is half of what their collection takes.
+gc.disable()
 
 import pytest
 from sklearn.tree import DecisionTreeClassifier
@@ -48,6 +52,12 @@ def pytest_collection_modifyitems(items):
         group = group_of(item.nodeid)
         rank[group] = min(rank.get(group, 3), _rank(item))
     items.sort(key=lambda item: rank[group_of(item.nodeid)])
+
+
+def pytest_collection_finish():
+    """Look for garbage from now on, but not among what has been imported."""
+    gc.freeze()
+    gc.enable()
 
 
 def _rank(item):

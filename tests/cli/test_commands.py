@@ -1,11 +1,13 @@
 """From a file to a model, to scores, to a decision."""
 
+import gc
 import json
 import os
 import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from importlib import import_module
 from io import StringIO
 from types import SimpleNamespace
 
@@ -14,6 +16,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from selfpaced import cli
 from selfpaced.calibration import METHODS
 from selfpaced.cli import main
 from selfpaced.cli.commands.compare import methods_for
@@ -433,6 +436,18 @@ def test_help_does_not_wait_for_heavy_packages():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_program_does_not_look_for_garbage_among_what_it_imports(monkeypatch):
+    seen = []
+    monkeypatch.setattr(cli, "import_module", lambda name: seen.append(gc.isenabled()) or import_module(name))
+    monkeypatch.setattr(gc, "freeze", lambda: seen.append("frozen"))
+    monkeypatch.setattr(sys, "argv", ["selfpaced", "inspect", "nowhere.skops"])
+    assert main() == 2
+    assert seen == [False, "frozen"]
+    assert gc.isenabled()
+    assert main(sys.argv[1:]) == 2  # of another program, which may have garbage
+    assert seen == [False, "frozen", True]
 
 
 def on_a_terminal(*commands):
