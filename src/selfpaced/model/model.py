@@ -8,13 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 
 from selfpaced import scoring
 from selfpaced.calibration import Calibrator
 from selfpaced.callbacks import Round
 from selfpaced.model.pooling import LogOddsPool
-from selfpaced.model.reader import RowReader
+from selfpaced.model.reader import Floats, RowReader
 from selfpaced.model.typical import UsualValues
 from selfpaced.storage import versions_for
 from selfpaced.tables import ClassCounts, InMemoryTable, Roles, Schema
@@ -98,9 +97,6 @@ def record_of(
         roles.group_column,
         other_labels=roles.other_labels,
     )
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
