@@ -42,7 +42,7 @@ BUDGETS = {
     "clusters": (2560, 16),
     "ensembles": (5080, 18),
     "history": (2470, 10),
-    "model": (850, 6),
+    "model": (860, 6),
     "monitoring": (830, 3),
     "onnx_export": (710, 4),
     "persistence": (990, 5),
