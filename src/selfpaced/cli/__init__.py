@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from signal import SIGINT
 from threading import current_thread, main_thread
 from typing import Any
 
@@ -62,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with signals:
             return _run(arguments, signals)
     except KeyboardInterrupt:
-        number = signals.received or SIGINT
+        number = signals.received or signal.SIGINT
         print(f"\n{SAID[number]}", file=sys.stderr)
         return SIGNALLED + number
 
