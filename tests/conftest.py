@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 # Read when scipy is first imported; scikit-learn skips its check of array API input without it.
@@ -26,6 +28,9 @@ os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# To look for garbage among all that tests import is half of what their collection takes.
+gc.disable()
+
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 from xdist.scheduler import LoadScopeScheduling
@@ -41,18 +46,19 @@ FOLDERS_WITH_MARKS = ("cluster", "browser")
 
 def pytest_collection_modifyitems(items):
     """Mark tests by their folder, and begin with the groups that take longest, so that none comes last."""
-    rank = {}
     for item in items:
         for name in FOLDERS_WITH_MARKS:
             if item.path.is_relative_to(HERE / name):
                 item.add_marker(name)
-        group = group_of(item.nodeid)
-        rank[group] = min(rank.get(group, 3), _rank(item))
-    items.sort(key=lambda item: rank[group_of(item.nodeid)])
+    n_slow = Counter(group_of(item.nodeid) for item in items if item.get_closest_marker("slow"))
+    first = {"spark": -2, "dask": -1}  # they wait for their clusters
+    items.sort(key=lambda item: (first.get(group := group_of(item.nodeid), 0), -n_slow[group]))
 
 
-def _rank(item):
-    return {"spark": 0, "dask": 1}.get(group_of(item.nodeid), 2 if item.get_closest_marker("slow") else 3)
+def pytest_collection_finish():
+    """Look for garbage from now on, but not among what has been imported."""
+    gc.freeze()
+    gc.enable()
 
 
 def group_of(nodeid):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from tests.requirements import required_program
 from tools.system_packages import CHROMIUM
@@ -91,6 +90,8 @@ class Visit:
 @pytest.fixture(scope="session")
 def chromium():
     path = required_program(CHROMIUM)
+    from playwright.sync_api import sync_playwright  # here, because every process of the tests imports this file
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser

@@ -284,7 +284,8 @@ def test_a_bug_asks_for_debug_and_debug_shows_where(monkeypatch, capsys):
 
 # The command with a callback that says when the first member is trained.
 TRAIN_ALOUD = """
-import sys
+import gc, sys
+gc.disable()
 from selfpaced.callbacks import Callback
 from selfpaced.cli import main
 from selfpaced.cli.output import Talk
@@ -294,7 +295,7 @@ class Aloud(Callback):
         print("trained", flush=True)
 
 Talk.callbacks = lambda self: [Aloud()]
-sys.exit(main(sys.argv[1:]))
+sys.exit(main())
 """
 
 

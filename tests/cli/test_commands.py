@@ -1,11 +1,13 @@
 """From a file to a model, to scores, to a decision."""
 
+import gc
 import json
 import os
 import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from importlib import import_module
 from io import StringIO
 from types import SimpleNamespace
 
@@ -14,6 +16,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from selfpaced import cli
 from selfpaced.calibration import METHODS
 from selfpaced.cli import main
 from selfpaced.cli.commands.compare import methods_for
@@ -435,11 +438,24 @@ def test_help_does_not_wait_for_heavy_packages():
     assert done.returncode == 0, done.stderr
 
 
+def test_a_program_does_not_look_for_garbage_among_what_it_imports(monkeypatch):
+    seen = []
+    monkeypatch.setattr(cli, "import_module", lambda name: seen.append(gc.isenabled()) or import_module(name))
+    monkeypatch.setattr(gc, "freeze", lambda: seen.append("frozen"))
+    monkeypatch.setattr(sys, "argv", ["selfpaced", "inspect", "nowhere.skops"])
+    assert main() == 2
+    assert seen == [False, "frozen"]
+    assert gc.isenabled()
+    assert main(sys.argv[1:]) == 2  # of another program, which may have garbage
+    assert seen == [False, "frozen", True]
+
+
 def on_a_terminal(*commands):
     """What each command shows on a terminal, standard error included."""
     end = "-- the end of a command --"
     code = (
-        "import json, sys\n"
+        "import gc, json, sys\n"
+        "gc.disable()\n"  # imports are half of what it does
         "from selfpaced.cli import main\n"
         "for command in json.loads(sys.argv[1]):\n"
         "    assert main(command) == 0\n"

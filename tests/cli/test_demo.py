@@ -12,12 +12,17 @@ pytestmark = pytest.mark.slow
 
 # Most of the whole demonstration is the training of the rivals on all rows.
 SHORT = """
+import gc
+import sys
+
+gc.disable()
 from selfpaced.cli import main
 from selfpaced.cli.commands import compare
 
 make_fraud = compare.make_fraud
 compare.make_fraud = lambda n_rows, **options: make_fraud(n_rows=n_rows // 4, n_frauds=400, **options)
-main(["demo"])
+sys.argv[1:] = ["demo"]
+main()
 """
 DEMO = [sys.executable, "-c", SHORT]
 

@@ -1,11 +1,13 @@
 """`selfpaced refit`: the same recipe on newer rows, compared with the model."""
 
 import json
+from shutil import copyfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from selfpaced.cli import main
 from selfpaced.datasets import make_fraud
 from selfpaced.persistence import read_card
 from selfpaced.persistence.files import load_model
@@ -28,12 +30,18 @@ def months(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def model(run, folder, months):
+@pytest.fixture(scope="module")
+def of_january(months):
     command = ("train", months / "january.parquet", "--target", "is_fraud", "--base", "tree", "--members", 3)
-    options = ("--time-column", "when", "--rule", "recall>=0.5", "-o", "model.skops", "-q")
-    assert run(*command, *options)[0] == 0
-    return folder / "model.skops"
+    options = ("--time-column", "when", "--rule", "recall>=0.5", "-o", months / "model.skops", "-q")
+    assert main([str(argument) for argument in (*command, *options)]) == 0
+    return months / "model.skops"
+
+
+@pytest.fixture
+def model(folder, of_january):
+    """The model of January, in the folder that commands are called in."""
+    return copyfile(of_january, folder / "model.skops")
 
 
 def test_the_recipe_is_trained_anew_with_its_columns_seed_and_rule(run, months, model):

@@ -2,11 +2,15 @@
 
 import json
 import re
+from contextlib import redirect_stdout
+from io import StringIO
+from shutil import copyfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from selfpaced.cli import main
 from selfpaced.persistence import load_model, read_card, save_model
 from tests.cli.commands import train
 
@@ -15,23 +19,35 @@ TIMES = ("--time-column", "when")
 SMOOTH = ("--base", "logistic", "--members", "2", "--calibration", "sigmoid")  # few scores are equal
 
 
-@pytest.fixture
-def files(folder):
-    """Rows of 30 days in the order of time, and later ones."""
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    """A folder with rows of 30 days in the order of time, later ones, a model with zones and what its training told."""
+    folder, facts = tmp_path_factory.mktemp("zones"), StringIO()
     rng = np.random.default_rng(0)
     y = (rng.random(12_000) < 0.05).astype(int)
     frame = pd.DataFrame(rng.normal(size=(y.size, 3)) + 2 * y[:, None], columns=list("abc")).assign(is_fraud=y)
     frame["when"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.arange(y.size) * 216, unit="s")
-    frame[:9000].to_parquet("train.parquet", index=False)
-    frame[9000:].to_parquet("new.parquet", index=False)
+    frame[:9000].to_parquet(folder / "train.parquet", index=False)
+    frame[9000:].to_parquet(folder / "new.parquet", index=False)
+    command = train(folder / "train.parquet", "--rule", ZONES, *TIMES, *SMOOTH, "-o", folder / "model.skops", "--json")
+    with redirect_stdout(facts):
+        assert main([str(argument) for argument in command]) == 0
+    (folder / "facts.json").write_text(facts.getvalue())
+    return folder
 
 
 @pytest.fixture
-def zoned(files, run):
-    """The facts of a training with zones."""
-    code, said, complained = run(*train("train.parquet", "--rule", ZONES, *TIMES, *SMOOTH, "--json"))
-    assert code == 0, complained
-    return json.loads(said)
+def files(folder, training):
+    """The rows, in the folder that commands are called in."""
+    for name in ("train.parquet", "new.parquet"):
+        copyfile(training / name, folder / name)
+
+
+@pytest.fixture
+def zoned(folder, files, training):
+    """The facts of a training with zones, whose model is beside the rows."""
+    copyfile(training / "model.skops", folder / "model.skops")
+    return json.loads((training / "facts.json").read_text())
 
 
 def test_zones_are_saved_with_the_model_and_written_by_predict(zoned, run):

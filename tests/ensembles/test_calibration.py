@@ -50,9 +50,22 @@ def three_classes():
 
 
 @pytest.fixture(scope="module")
-def scores(train, test):
-    """The scores of new rows by ensembles of a base model with a calibration or without, each trained once."""
-    return cache(lambda base, method: spe(MODELS[base], calibration=method).fit(*train).predict_proba(test[0])[:, 1])
+def fitted(train):
+    """Ensembles of a base model with a calibration or without, each trained once."""
+    return cache(lambda base, method: spe(MODELS[base], calibration=method).fit(*train))
+
+
+@pytest.fixture(scope="module")
+def fitted_to_three_classes(three_classes):
+    """The same of three classes, trained on every second row."""
+    X, y = three_classes
+    return cache(lambda method: spe(calibration=method).fit(X[::2], y[::2]))
+
+
+@pytest.fixture(scope="module")
+def scores(fitted, test):
+    """The scores of new rows by these ensembles."""
+    return cache(lambda base, method: fitted(base, method).predict_proba(test[0])[:, 1])
 
 
 @BASES
@@ -80,8 +93,8 @@ def test_no_rank_is_lost(method, scores, test):
     assert average_precision_score(y, calibrated) == pytest.approx(average_precision_score(y, raw), abs=1e-9)
 
 
-def test_the_members_are_those_of_an_ensemble_without_calibration(train, test):
-    plain, calibrated = spe().fit(*train), spe(calibration="isotonic").fit(*train)
+def test_the_members_are_those_of_an_ensemble_without_calibration(fitted, test):
+    plain, calibrated = fitted("trees", None), fitted("trees", "isotonic")
     for one, other in zip(plain.estimators_, calibrated.estimators_, strict=True):
         np.testing.assert_array_equal(one.predict_proba(test[0]), other.predict_proba(test[0]))
 
@@ -100,11 +113,11 @@ def test_scores_of_training_rows_would_have_misled(train, test):
     assert expected_calibration_error(y, honest) < 0.5 * expected_calibration_error(y, misled)
 
 
-def test_rows_that_stand_for_others_are_sampled(monkeypatch, train, test):
+def test_rows_that_stand_for_others_are_sampled(monkeypatch, fitted, train, test):
     """Of a bin with more rows than are taken, some stand for all."""
     from selfpaced.ensembles import cross_fitting as calibrating
 
-    whole = spe(calibration="sigmoid").fit(*train)
+    whole = fitted("trees", "sigmoid")
     monkeypatch.setattr(calibrating, "MOST_ROWS_OF_A_BIN", 200)
     sampled = spe(calibration="sigmoid").fit(*train)
     assert whole.calibrator_ != sampled.calibrator_
@@ -113,24 +126,23 @@ def test_rows_that_stand_for_others_are_sampled(monkeypatch, train, test):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_several_classes_come_near_their_shares(method, three_classes):
-    X, y = three_classes
-    train, test = np.arange(9000) % 2 == 0, np.arange(9000) % 2 == 1
-    probabilities = spe(calibration=method).fit(X[train], y[train]).predict_proba(X[test])
+def test_several_classes_come_near_their_shares(method, fitted_to_three_classes, three_classes):
+    X, y = (each[1::2] for each in three_classes)
+    probabilities = fitted_to_three_classes(method).predict_proba(X)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     if method in FITTED_MAPS:
-        shares = [np.mean(y[test] == label) for label in ("calm", "odd", "rare")]
+        shares = [np.mean(y == label) for label in ("calm", "odd", "rare")]
         np.testing.assert_allclose(probabilities.mean(axis=0), shares, rtol=0.12)
 
 
-def test_stages_end_with_the_probabilities(train, test):
-    model = spe(calibration="isotonic").fit(*train)
+def test_stages_end_with_the_probabilities(fitted, test):
+    model = fitted("trees", "isotonic")
     *_, last = model.staged_predict_proba(test[0])
     np.testing.assert_allclose(last, model.predict_proba(test[0]))
 
 
-def test_the_spread_is_on_the_scale_of_the_probabilities(train, test):
-    model = spe(calibration="sigmoid").fit(*train)
+def test_the_spread_is_on_the_scale_of_the_probabilities(fitted, test):
+    model = fitted("trees", "sigmoid")
     low, high = model.predict_proba_spread(test[0], share=1.0)
     probabilities = model.predict_proba(test[0])
     assert (low[:, 1] <= probabilities[:, 1] + 1e-12).all()
@@ -214,9 +226,11 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_map(tmp_path):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_saved_model_is_calibrated(method, n_classes, train, three_classes, tmp_path):
-    X, y = train if n_classes == 2 else three_classes
-    model = spe(calibration=method).fit(X, y)
+def test_a_saved_model_is_calibrated(
+    method, n_classes, train, three_classes, fitted, fitted_to_three_classes, tmp_path
+):
+    X, _ = train if n_classes == 2 else three_classes
+    model = fitted("trees", method) if n_classes == 2 else fitted_to_three_classes(method)
     loaded = load_model(save_model(model, tmp_path / "model.skops"))
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
@@ -228,8 +242,8 @@ def test_every_ensemble_can_be_calibrated_on_rows_set_aside(name, train, test):
     assert model.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.1)
 
 
-def test_a_calibration_can_follow_a_new_base_rate(train):
-    model = spe(calibration="isotonic").fit(*train)
+def test_a_calibration_can_follow_a_new_base_rate(fitted):
+    model = fitted("trees", "isotonic")
     later = make_checkerboard(n_minority=900, n_majority=9000, random_state=3)
     assert model.predict_proba(later[0])[:, 1].mean() < 0.9 * later[1].mean()
     assert model.recalibrated(*later).predict_proba(later[0])[:, 1].mean() == pytest.approx(later[1].mean(), rel=0.05)
@@ -241,8 +255,8 @@ def test_a_fit_forgets_the_calibration_of_an_earlier_one(train, test):
     assert model.fit(*train).calibrator_ is None
 
 
-def test_another_calibration_leaves_the_model_as_it_is(train, test):
-    model = spe().fit(*train)
+def test_another_calibration_leaves_the_model_as_it_is(fitted, test):
+    model = fitted("trees", None)
     before = model.predict_proba(test[0])
     calibrated = model.recalibrated(*test)
     assert calibrated.estimators_ == model.estimators_
@@ -250,9 +264,9 @@ def test_another_calibration_leaves_the_model_as_it_is(train, test):
     np.testing.assert_array_equal(model.predict_proba(test[0]), before)
 
 
-def test_scikit_learn_calibrates_a_frozen_ensemble(train, test):
+def test_scikit_learn_calibrates_a_frozen_ensemble(fitted, test):
     X, y = make_checkerboard(n_minority=300, n_majority=9000, random_state=2)
-    theirs = CalibratedClassifierCV(FrozenEstimator(spe().fit(*train)), method="isotonic").fit(*test)
+    theirs = CalibratedClassifierCV(FrozenEstimator(fitted("trees", None)), method="isotonic").fit(*test)
     assert theirs.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.1)
 
 

@@ -311,7 +311,7 @@ def test_values_that_are_equal_are_described_equally(one, other):
 
 def test_a_description_is_the_same_in_another_process():
     values = "[cubed, Power(2), {'a', 'b', 'c'}]"
-    code = f"from tests.ensembles.test_checkpoints import *; print(described({values}))"
+    code = f"import gc; gc.disable(); from tests.ensembles.test_checkpoints import *; print(described({values}))"
     root = Path(__file__).parents[2]
     paths = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
     other = subprocess.run(

@@ -51,14 +51,14 @@ def ensemble(base, **parameters):
     return SelfPacedEnsembleClassifier(base, 3, random_state=0, **parameters)
 
 
-@pytest.mark.parametrize("calibration", [None, "isotonic"])
 @pytest.mark.parametrize("name", MEMBERS)
-def test_a_row_of_an_array_has_the_probabilities_of_predict_proba(name, calibration):
-    model = ensemble(MEMBERS[name], calibration=calibration).fit(X, Y)
-    scorer, expected = model.row_scorer(), model.predict_proba(X[:40])
-    for row, own in zip(X[:40], expected, strict=True):
-        np.testing.assert_array_equal(scorer.predict_proba(row), own)
-        assert scorer(row.tolist()) == own[1]
+def test_a_row_of_an_array_has_the_probabilities_of_predict_proba(name):
+    plain = ensemble(MEMBERS[name]).fit(X, Y)
+    for model in (plain, plain.recalibrated(X, Y, "isotonic")):
+        scorer, expected = model.row_scorer(), model.predict_proba(X[:40])
+        for row, own in zip(X[:40], expected, strict=True):
+            np.testing.assert_array_equal(scorer.predict_proba(row), own)
+            assert scorer(row.tolist()) == own[1]
 
 
 @pytest.mark.parametrize("base", [TREE, LIGHTGBM], ids=["trees", "LightGBM"])
@@ -179,15 +179,16 @@ def frame_of_row(row):
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("calibration", [None, "sigmoid"])
 @pytest.mark.parametrize("name", FRAME_MEMBERS)
-def test_all_values_that_a_frame_can_hold_are_read_for_members_of_every_kind(name, calibration):
+def test_all_values_that_a_frame_can_hold_are_read_for_members_of_every_kind(name):
     frame = frame_of(np.random.default_rng(0), 1000)
-    model = ensemble(FRAME_MEMBERS[name], calibration=calibration).fit(frame, labels_of(frame))
-    scorer, row = model.row_scorer(), {"amount": 1.25, "country": "DE", "count": 3, "shop": "s7"}
-    for change in FORMS:
-        expected = model.predict_proba(frame_of_row(row | change))[0]
-        np.testing.assert_array_equal(scorer.predict_proba(row | change), expected, str(change))
+    plain = ensemble(FRAME_MEMBERS[name]).fit(frame, labels_of(frame))
+    row = {"amount": 1.25, "country": "DE", "count": 3, "shop": "s7"}
+    for model in (plain, plain.recalibrated(frame, labels_of(frame), "sigmoid")):
+        scorer = model.row_scorer()
+        for change in FORMS:
+            expected = model.predict_proba(frame_of_row(row | change))[0]
+            np.testing.assert_array_equal(scorer.predict_proba(row | change), expected, str(change))
 
 
 @pytest.mark.parametrize("base", [NATIVE, by_name()], ids=["HistGradientBoosting", "pipeline"])

@@ -1,13 +1,11 @@
 """Backtests: what a model would have reached, period by period."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +35,9 @@ class Budget:
     timezone: str | None = None
 
     @classmethod
-    def of(cls, given: Any) -> Budget:
+    def of(cls, given: Any) -> Self:
         """A budget from its text. An object that is already a budget is returned unchanged."""
-        if isinstance(given, Budget):
+        if isinstance(given, cls):
             return given
         written = re.fullmatch(r"(?:alerts<=)?(\d+)(?:/(\w+))?", re.sub(r"\s", "", str(given)).lower())
         if written is None or int(written[1]) < 1:
@@ -63,7 +61,7 @@ class JudgedRows:
     decision: Decision | None = None  # a rule by costs
     costs: Mapping[str, Floats] | None = None  # the columns that the rule reads
 
-    def part(self, rows: NDArray[np.intp]) -> JudgedRows:
+    def part(self, rows: NDArray[np.intp]) -> Self:
         return replace(
             self,
             is_rare=self.is_rare[rows],

@@ -1,5 +1,6 @@
 """The command line: parse the arguments, run one command, return its exit code."""
 
+import gc
 import os
 import signal
 import sys
@@ -8,7 +9,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from signal import SIGINT
 from threading import current_thread, main_thread
 from typing import Any
 
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with signals:
             return _run(arguments, signals)
     except KeyboardInterrupt:
-        number = signals.received or SIGINT
+        number = signals.received or signal.SIGINT
         print(f"\n{SAID[number]}", file=sys.stderr)
         return SIGNALLED + number
 
@@ -74,6 +74,8 @@ def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from selfpaced.cli.parser import RUN_BY, parser  # here, because a signal during imports is handled by now
 
+    if is_program := arguments is None:
+        gc.disable()  # to look for garbage among what is imported is a third of a short command
     given = sys.argv[1:] if arguments is None else list(arguments)
     options = parser().parse_args(given)
     options.given = given
@@ -81,7 +83,11 @@ def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
         with _warnings_in_one_line(getattr(options, "quiet", False)):
             # Here, because --help need not wait for scikit-learn.
             module, name = RUN_BY.get(options.command, (f"commands.{options.command}", "run"))
-            code: int | None = getattr(import_module(f"selfpaced.cli.{module}"), name)(options)
+            run = getattr(import_module(f"selfpaced.cli.{module}"), name)
+            if is_program:
+                gc.freeze()
+                gc.enable()
+            code: int | None = run(options)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output, such as `head`, has closed the pipe
         return OK

@@ -1,7 +1,5 @@
 """What `--base` names: a kind of members, one model of all rows, or a function in the user's own file."""
 
-from __future__ import annotations
-
 import sys
 from functools import lru_cache
 from importlib.util import module_from_spec, spec_from_file_location

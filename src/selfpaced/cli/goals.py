@@ -1,7 +1,5 @@
 """Goals by which a new model is compared with the one that it may replace, on the same rows."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

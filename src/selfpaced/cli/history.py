@@ -1,7 +1,5 @@
 """Histories of entities in commands: rows to score with their past, and whether a history helps."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Labels that arrive by id: the verdicts of a review, or a table of ids and labels."""
 
-from __future__ import annotations
-
 import re
 from argparse import Namespace
 from collections import Counter

@@ -1,12 +1,10 @@
 """What a command was asked for: a training, a rule, a decision."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +101,7 @@ class HistoryRequest:
     delay: str | float | None = None  # the time until labels are known; None to use no labels
 
     @classmethod
-    def of(cls, options: Namespace) -> HistoryRequest | None:
+    def of(cls, options: Namespace) -> Self | None:
         """
         >>> HistoryRequest.of(Namespace(history="customer,customer+terminal", windows=None, delay=None)).entities
         ('customer', ('customer', 'terminal'))
@@ -157,7 +155,7 @@ class TrainRequest:
     callbacks: Sequence[Callback] = ()
 
     @classmethod
-    def of(cls, options: Namespace, callbacks: Sequence[Callback] = ()) -> TrainRequest:
+    def of(cls, options: Namespace, callbacks: Sequence[Callback] = ()) -> Self:
         history = HistoryRequest.of(options)
         return request_from(cls, options, source=data_in(options), history=history, callbacks=callbacks)
 

@@ -15,5 +15,5 @@ from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory
 from selfpaced.ensembles.pools import Stopwatch
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.single import SingleModelClassifier, adopt
-from selfpaced.ensembles.suspects import DoubtingEnsemble, Suspects, suspects_in_table
-from selfpaced.ensembles.under_sampling import BalanceCascadeClassifier, UnderBaggingClassifier, UnderSamplingEnsemble
+from selfpaced.ensembles.suspects import DoubtingEnsemble, suspects_in_table
+from selfpaced.ensembles.under_sampling import BalanceCascadeClassifier, UnderBaggingClassifier

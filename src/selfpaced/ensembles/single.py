@@ -1,7 +1,5 @@
 """One model of any kind that is trained on all rows, here or elsewhere, with everything that an ensemble has."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -135,7 +133,7 @@ class SingleModelClassifier(AveragingEnsemble):
             checks.check_takes_weights(self._bases(), "the table has sample weights")
         return self._train(table, {})
 
-    def __sklearn_clone__(self) -> SingleModelClassifier:
+    def __sklearn_clone__(self) -> Self:
         """An unfitted copy, also of classifiers that `sklearn.base.clone` refuses."""
         parameters = {name: deepcopy(value) for name, value in self.get_params(deep=False).items()}
         if self.estimator is not None:

@@ -16,7 +16,7 @@ from selfpaced.calibration import PriorCorrection
 from selfpaced.callbacks import Round
 from selfpaced.ensembles import checks
 from selfpaced.ensembles.base import AveragingEnsemble
-from selfpaced.ensembles.cross_fitting import CrossFitted, cross_fit, honest_means, prior_correction
+from selfpaced.ensembles.cross_fitting import CrossFitted, Floats, cross_fit, honest_means, prior_correction
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.pools import weighting_named
 from selfpaced.exceptions import TableError, warn
@@ -25,9 +25,6 @@ from selfpaced.tables import ClassCounts, InMemoryTable, Labels, column_groups
 
 if TYPE_CHECKING:
     from selfpaced.tables.files import StreamedTable
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from selfpaced.history.description import History, beside, check_labels, refuse_taken
 from selfpaced.history.events import NO_ENTITY, Events, check_columns, read_events
-from selfpaced.history.facts import EntityFacts, WindowFacts, entity_features, window_features
 from selfpaced.history.files import described_batches
 from selfpaced.history.kernel import describe
 from selfpaced.history.state import HistoryState, Learned

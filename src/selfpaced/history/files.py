@@ -6,8 +6,6 @@ and are put back into the order of the source, batch by batch. The events of one
 must fit into memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from os import PathLike

@@ -1,7 +1,5 @@
 """The state of a history for service: the rows that later rows can see, in memory and in a folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path

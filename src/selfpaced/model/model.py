@@ -1,22 +1,19 @@
 """`Model`: what a fit returns. It is scored, saved, exported, explained, monitored and sent to workers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 
 from selfpaced import scoring
 from selfpaced.calibration import Calibrator
 from selfpaced.callbacks import Round
 from selfpaced.model.pooling import LogOddsPool
-from selfpaced.model.reader import RowReader
+from selfpaced.model.reader import Floats, RowReader
 from selfpaced.model.typical import UsualValues
 from selfpaced.storage import versions_for
 from selfpaced.tables import ClassCounts, InMemoryTable, Roles, Schema
@@ -100,9 +97,6 @@ def record_of(
         roles.group_column,
         other_labels=roles.other_labels,
     )
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -214,17 +208,17 @@ class Model:
         calibrated: Floats = means if self.calibrator is None else self.calibrator(means)
         return calibrated
 
-    def recalibrated(self, calibrator: Calibrator | None, method: str | None) -> Model:
+    def recalibrated(self, calibrator: Calibrator | None, method: str | None) -> Self:
         return replace(self, calibrator=calibrator, calibration=method)
 
-    def first(self, n_members: int) -> Model:
+    def first(self, n_members: int) -> Self:
         """The same model of one part with its first members only, without a calibration."""
         (part,) = self.parts
         weights = None if part.weights is None else part.weights[:n_members]
         some = replace(part, members=part.members[:n_members], weights=weights)
         return replace(self, parts=(some,), calibrator=None, calibration=None)
 
-    def in_one_thread(self) -> Model:
+    def in_one_thread(self) -> Self:
         """A copy whose members keep to one thread, because the caller uses several."""
         members = deepcopy([part.members for part in self.parts])
         parts = [

@@ -1,7 +1,5 @@
 """What common rows are like, column by column: the typical row, and the values that are usual."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -19,7 +19,6 @@ from selfpaced.monitoring.drift import (
 from selfpaced.monitoring.quality import (
     Alarm,
     Estimate,
-    Limit,
     PeriodFigures,
     alarm_texts,
     estimate_quality,

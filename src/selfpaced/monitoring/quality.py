@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from selfpaced.metrics import aucprc
-from selfpaced.monitoring.drift import Counter, Drift, Reference, drift_of_counts, finite_numbers
+from selfpaced.monitoring.drift import Counter, Drift, Floats, Reference, drift_of_counts, finite_numbers
 from selfpaced.thresholds import CONFIDENCE, Interval, share_interval
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

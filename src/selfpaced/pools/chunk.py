@@ -1,10 +1,8 @@
 """Rows on their way to members, pure functions on a chunk of rows, and what pools that score rows together share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,13 +38,13 @@ class Rows:
         """The per-row arguments of the base model's `fit`."""
         return {name: values for name, values in self.metadata.items() if name != GROUP}
 
-    def with_ids(self, ids: NDArray[np.integer]) -> Rows:
+    def with_ids(self, ids: NDArray[np.integer]) -> Self:
         return replace(self, ids=ids)
 
-    def standing_for(self, n_rows: NDArray[np.float64]) -> Rows:
+    def standing_for(self, n_rows: NDArray[np.float64]) -> Self:
         return replace(self, stands_for=n_rows)
 
-    def weighted(self, factors: NDArray[np.float64]) -> Rows:
+    def weighted(self, factors: NDArray[np.float64]) -> Self:
         """The same rows with their sample weights, 1 where there are none, multiplied by some factors."""
         weights = self.metadata.get("sample_weight", 1.0) * factors
         return replace(self, metadata={**self.metadata, "sample_weight": weights})
@@ -113,7 +111,7 @@ class BinTotals:
     units: tuple[int, ...]
 
     @classmethod
-    def summed(cls, parts: Sequence[BinTotals]) -> BinTotals:
+    def summed(cls, parts: Sequence[Self]) -> Self:
         by_bin = (zip(*(getattr(part, name) for part in parts), strict=True) for name in ("counts", "units"))
         return cls(*(tuple(map(sum, bins)) for bins in by_bin))
 
@@ -175,23 +173,23 @@ class Candidates:
     keys: Keys
 
     @classmethod
-    def joined(cls, parts: Sequence[Candidates]) -> Candidates:
+    def joined(cls, parts: Sequence[Self]) -> Self:
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("ids", "bins", "keys")))
 
     def found(self, n_bins: int) -> NDArray[np.int64]:
         return np.bincount(self.bins, minlength=n_bins)
 
-    def under(self, limits: Keys) -> Candidates:
+    def under(self, limits: Keys) -> Self:
         """Those whose keys are not above the limits of their bins."""
         return self._some(np.flatnonzero(self.keys <= limits.take(self.bins)))
 
-    def drawn(self, quota: Sequence[int]) -> Candidates:
+    def drawn(self, quota: Sequence[int]) -> Self:
         """The `quota[b]` smallest keys of every bin b, in the order of the ids."""
         chosen = smallest_keys(self.keys, self.bins, quota)
         return self._some(chosen[np.argsort(self.ids[chosen])])
 
-    def _some(self, chosen: NDArray[np.intp]) -> Candidates:
-        return Candidates(self.ids[chosen], self.bins[chosen], self.keys[chosen])
+    def _some(self, chosen: NDArray[np.intp]) -> Self:
+        return type(self)(self.ids[chosen], self.bins[chosen], self.keys[chosen])
 
 
 def take_candidates(ids: Ids, bins: BinNumbers, limits: Keys, seed: int, round_number: int) -> Candidates:

@@ -1,7 +1,5 @@
 """Rows of a service: single rows that wait together, and batches of Arrow, scored in one pass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

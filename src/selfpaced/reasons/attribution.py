@@ -6,8 +6,6 @@ are replaced by those of the row. Members are averaged as probabilities, which i
 of a part are brought to the difference of its own log-odds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache as cached
@@ -24,11 +22,9 @@ from scipy.special import expit, logit
 
 from selfpaced import scoring, tables
 from selfpaced.model import Model, Part, UsualValues, log_odds
-from selfpaced.reasons.members import trees_of_part
+from selfpaced.reasons.members import Floats, Ints, trees_of_part
 from selfpaced.trees import Link, Reach
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Found = tuple[Floats, Floats, Floats]  # values and their errors, a row each, and the log-odds of all rows
 
 # About so many mixed rows of each row are scored where the values are estimated, but at least two orders of columns,

@@ -1,7 +1,5 @@
 """The trees of members of every kind, and how each of them reads rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

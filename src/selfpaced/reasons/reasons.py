@@ -8,16 +8,13 @@ from typing import Any, overload
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from selfpaced import tables
 from selfpaced.exceptions import did_you_mean
 from selfpaced.model import Model, RowReader, UsualValues, as_date, as_text, usual_values
-from selfpaced.reasons.attribution import attribution
+from selfpaced.reasons.attribution import Floats, Ints, attribution
 from selfpaced.scoring import CodedRows
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Groups = Mapping[str, Sequence[str]]
 
 

@@ -1,7 +1,5 @@
 """HTML, SVG and texts of the pages: elements, axes, bars, numbers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +8,7 @@ from functools import partial
 from html import escape
 from importlib.resources import files
 from math import floor, log10
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -248,7 +246,7 @@ class Frame:
     @classmethod
     def of(
         cls, x: Point, y: Point, height: int = 330, left: float = 46, top: float = 28, bottom: float = 42, log: str = ""
-    ) -> Frame:
+    ) -> Self:
         """Axes between the ends `x` and `y`, with some space around them. `log` names the logarithmic ones."""
         return cls(Axis(*x, left, WIDTH - RIGHT, "x" in log), Axis(*y, height - bottom, top, "y" in log), height)
 

@@ -1,12 +1,10 @@
 """Ranking and calibration on the held-out rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, log10
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +24,7 @@ class Curve:
     y: tuple[float, ...]
 
     @classmethod
-    def of(cls, x: Floats, y: Floats) -> Curve:
+    def of(cls, x: Floats, y: Floats) -> Self:
         places = spread(MOST_POINTS, x, y)
         return cls(tuple(x[places].round(5).tolist()), tuple(y[places].round(5).tolist()))
 

@@ -1,10 +1,8 @@
 """The threshold of a report: how it is chosen, the explorer of others, and decisions row by row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +74,7 @@ class Chosen:
     by_amount: bool = False  # whether a missed rare row costs its own amount
 
     @classmethod
-    def of(cls, choice: ThresholdChoice) -> Chosen:
+    def of(cls, choice: ThresholdChoice) -> Self:
         rule, intervals = choice.rule, choice.intervals
         promises = tuple(ExpectedFigure(name, choice.value(name), intervals[name]) for name in rule.promises())
         by_amount = isinstance(rule, LowestCost) and rule.costs is not None and rule.costs.missed is None

@@ -2,5 +2,5 @@
 
 from selfpaced.reviewing.app import make_app, review_at
 from selfpaced.reviewing.queue import Item, PastRows, Queue
-from selfpaced.reviewing.recall import RecallEstimate, Reviewed, estimate_recall
-from selfpaced.reviewing.verdicts import DISAGREED, Layout, Verdict, VerdictFile, outcome, read_verdicts, standing
+from selfpaced.reviewing.recall import Reviewed, estimate_recall
+from selfpaced.reviewing.verdicts import DISAGREED, Layout, VerdictFile, outcome, read_verdicts, standing

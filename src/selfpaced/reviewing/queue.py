@@ -1,7 +1,5 @@
 """The rows to review: which one each reviewer gets, what was said about it, and what all verdicts come to."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The recall of alerts, estimated from verdicts about alerts and about a random sample of the other rows."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 

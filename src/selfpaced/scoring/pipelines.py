@@ -38,8 +38,7 @@ def pipeline_scorer(model: Any, final: Scorer) -> Scorer | None:
     encoder = encoder_of([step for _, step in model.steps[:-1]])
     # The last step gets an array. Models that were trained on a frame warn of it, or refuse it as CatBoost may.
     knows_names = hasattr(model[-1], "feature_names_in_") or hasattr(model[-1], "feature_names_")
-    reads_arrays = final.reads_float32 or final.is_fast() or not knows_names
-    if encoder is None or not reads_arrays:
+    if encoder is None or (knows_names and not final.reads_float32 and not final.is_fast()):
         return None
 
     def view(features: Any) -> tuple[Callable[[Any], Probabilities], Any]:

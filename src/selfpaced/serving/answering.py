@@ -1,7 +1,5 @@
 """The work of a service: rows to answers, in one pass for all rows that wait, with history, shadow and log."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import warnings
@@ -14,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from selfpaced.exceptions import NewCategoryWarning, StateError, pa
 from selfpaced.history import HistoryState, beside
@@ -23,11 +20,10 @@ from selfpaced.serving import metrics
 from selfpaced.serving.bodies import RefusedError, check_times, values_of
 from selfpaced.serving.lines import column_kinds, plain_value
 from selfpaced.serving.log import RequestLog
-from selfpaced.serving.served import UNFIT, ModelSlot, ServedModel, Wanted
+from selfpaced.serving.served import UNFIT, Floats, ModelSlot, ServedModel, Wanted
 from selfpaced.serving.settings import Settings
 from selfpaced.thresholds import parse_decision
 
-Floats = NDArray[np.float64]
 logger = logging.getLogger("selfpaced.serving")
 
 MOST_TOGETHER = 64  # single rows that are scored in one pass of the event loop

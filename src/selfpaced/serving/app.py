@@ -1,7 +1,5 @@
 """The HTTP interface: routes, answers, tokens and limits."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import json

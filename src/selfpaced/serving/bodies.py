@@ -1,7 +1,5 @@
 """Bodies of requests, read strictly: JSON rows and Arrow streams, and what is refused about them."""
 
-from __future__ import annotations
-
 import json
 from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable

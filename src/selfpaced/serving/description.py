@@ -1,7 +1,5 @@
 """The OpenAPI document of a service, with the columns of its model and a row that it scores."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import FastAPI

@@ -1,7 +1,5 @@
 """Answered requests as lines of JSON in which each column has values of one type."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a service counts: requests, scores, alerts, refusals, new categories, and the drift of rows since its start."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,17 +8,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from selfpaced.monitoring import count_values, drift_of_counts
 from selfpaced.predicting import ReadRow
-from selfpaced.serving.served import ServedModel
+from selfpaced.serving.served import Floats, ServedModel
 from selfpaced.tables import plain
 
-Floats = NDArray[np.float64]
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the processes of prometheus_client meet, and the counts of drift too
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 MOST_WAITING = 512

@@ -1,7 +1,5 @@
 """Models that are served: loaded from a file, checked against the options, and replaced when the file changes."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

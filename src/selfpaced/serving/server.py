@@ -1,7 +1,5 @@
 """The processes of a service: one port, several workers, and signals that let requests end."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import logging
@@ -63,12 +61,14 @@ def listening(host: str, port: int) -> socket.socket:
 
 def _run(settings: Settings, folder: Path, bound: socket.socket, started: Callable[[str], None]) -> None:
     """One process. Imported here, because prometheus_client looks for its folder when it is imported."""
+    gc.disable()  # to look for garbage among what is imported takes a third of the imports
     from selfpaced.serving.app import make_app
 
     _log_to_stderr()
     app: Any = make_app(settings, folder)
     gc.collect()
     gc.freeze()  # or else each full collection looks at all libraries again, and answers wait for 50 to 100 ms
+    gc.enable()
     sys.setswitchinterval(SECONDS_OF_A_THREAD)
     run_app(app, bound, settings.seconds, lambda: started(app.version))
 

@@ -1,7 +1,5 @@
 """The options of a service."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Sequence
 from contextlib import suppress

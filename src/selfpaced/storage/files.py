@@ -1,7 +1,5 @@
 """Files that appear whole or not at all, and folders that only their owner may read."""
 
-from __future__ import annotations
-
 import os
 import re
 import secrets
@@ -18,7 +16,7 @@ from io import FileIO
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 from selfpaced.exceptions import fs
 from selfpaced.storage.remote import AnyPath, Place, RemoteFile, content_of, explaining, located, patiently, upload
@@ -150,7 +148,7 @@ class PrivateFolder:
         with whole_file(self._place / name, mode=0o600) as temporary:
             temporary.write_bytes(content)
 
-    def child(self, name: str) -> PrivateFolder:
+    def child(self, name: str) -> Self:
         return type(self)(self._place / name)
 
 

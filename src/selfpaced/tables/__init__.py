@@ -1,6 +1,6 @@
 """Tables: every source of rows that a user can name, split into minority rows and majority pools."""
 
-from selfpaced.tables.digest import RowsDigest, digest_of, share_known
+from selfpaced.tables.digest import digest_of, share_known
 from selfpaced.tables.frames import (
     NewCategories,
     as_trained,

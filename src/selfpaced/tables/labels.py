@@ -4,8 +4,6 @@ The hash of a group, such as a card, depends only on its value: 7, 7.0 and "7" a
 clusters. So the side of a split that a row belongs to is known without a list of all groups.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,7 +11,7 @@ from decimal import Decimal
 from functools import cache
 from hashlib import blake2b
 from math import isfinite
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,15 +62,15 @@ class Labels(ClassCounts):
         """The positions of the rows of a class, with four bytes for each row if that is enough."""
         return np.flatnonzero(self.codes == class_number).astype(np.min_scalar_type(self.codes.size))
 
-    def part(self, chosen: NDArray[np.bool_]) -> Labels:
+    def part(self, chosen: NDArray[np.bool_]) -> Self:
         """The labels of some of the rows. Classes that have no row among them are left out."""
         codes = self.codes[chosen]
         counts = np.bincount(codes, minlength=self.classes.size)
         present = counts > 0
         numbers = (np.cumsum(present) - 1).astype(self.codes.dtype)
-        return Labels(self.classes[present], counts[present].astype(np.int64), numbers[codes])
+        return type(self)(self.classes[present], counts[present].astype(np.int64), numbers[codes])
 
-    def separated(self, pos_label: Any, target: str | None) -> Labels:
+    def separated(self, pos_label: Any, target: str | None) -> Self:
         """The positive label against all others, if there are more than two labels."""
         is_positive = self.classes == pos_label
         if not np.any(is_positive):
@@ -81,7 +79,7 @@ class Labels(ClassCounts):
             return self
         n_positive = int(self.counts[is_positive].sum())
         counts = np.array([int(self.counts.sum()) - n_positive, n_positive])
-        return Labels(np.array([False, True]), counts, is_positive.astype(np.uint8)[self.codes])
+        return type(self)(np.array([False, True]), counts, is_positive.astype(np.uint8)[self.codes])
 
 
 def encode_labels(y: NDArray[Any], classes: NDArray[Any] | None = None, rows_at_once: int = ROWS_AT_ONCE) -> Labels:

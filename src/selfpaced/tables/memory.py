@@ -1,14 +1,12 @@
 """Rows in memory, with and without labels, in every kind of array and frame."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -270,7 +268,7 @@ class InMemoryTable:
         """The hash of each row's group; None if the rows have no groups."""
         return self._metadata.get(GROUP)
 
-    def with_metadata(self, metadata: Mapping[str, Any]) -> InMemoryTable:
+    def with_metadata(self, metadata: Mapping[str, Any]) -> Self:
         table = copy(self)
         table._metadata = dict(metadata)
         return table

@@ -1,7 +1,5 @@
 """Thresholds with a guarantee: a precision on other rows, with a confidence, without assumptions about the scores."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil, log
 from typing import Any

@@ -1,11 +1,9 @@
 """Zones: several thresholds at once, such as one to block at and one to review at."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +146,7 @@ class ZoneLimits:
             )
 
     @classmethod
-    def from_facts(cls, facts: Sequence[Mapping[str, Any]] | None) -> ZoneLimits | None:
+    def from_facts(cls, facts: Sequence[Mapping[str, Any]] | None) -> Self | None:
         """The limits in a model's card.
 
         Parameters

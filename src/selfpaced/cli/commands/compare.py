@@ -1,7 +1,5 @@
 """Methods compared on the same rows: `selfpaced compare` on a table, `selfpaced demo` on generated ones."""
 
-from __future__ import annotations
-
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping

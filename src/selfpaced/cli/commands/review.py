@@ -1,7 +1,5 @@
 """`selfpaced review`: show alerts to people, and save their verdicts."""
 
-from __future__ import annotations
-
 import math
 import re
 from argparse import Namespace

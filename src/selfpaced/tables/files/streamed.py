@@ -1,11 +1,9 @@
 """Tables read batch by batch, and the batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryFile
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +93,7 @@ class StreamedBatch:
         rows = coded_batch(features) if any(scorer.reads_coded for scorer in scorers) else None
         return features.to_pandas() if rows is None else rows
 
-    def parts(self, most_rows: int) -> Iterator[StreamedBatch]:
+    def parts(self, most_rows: int) -> Iterator[Self]:
         """The same rows in several batches, none of more than so many rows. Nothing is copied."""
         for start in range(0, self.batch.num_rows, most_rows):
             part = self.batch.slice(start, most_rows)
@@ -221,16 +219,16 @@ class StreamedTable:
         roles = {name: repr(value) for name, value in vars(self.roles).items()}
         return {**self.reader.identity(), "features": repr(self.schema.columns), **roles}
 
-    def part(self, chosen: NDArray[np.bool_]) -> StreamedTable:
+    def part(self, chosen: NDArray[np.bool_]) -> Self:
         """A table of some of the rows: those where `chosen` is true."""
         known = None if self.known_labels is None else self.known_labels.part(chosen)
         return replace(self, reader=self.reader.part(chosen), known_labels=known)
 
-    def loaded(self) -> StreamedTable:
+    def loaded(self) -> Self:
         columns = dict.fromkeys([*self.schema.sources, *self.roles.columns])
         return replace(self, reader=self.reader.loaded(list(columns)))
 
-    def divided(self, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[StreamedTable, StreamedTable]:
+    def divided(self, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[Self, Self]:
         """Two parts of a table in memory. The rows of the table itself leave the memory meanwhile.
 
         The features of the first part are converted once, for many passes: only they and the columns that are read
