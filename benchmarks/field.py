@@ -55,6 +55,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--threads", type=int, default=USUAL, metavar="N", help="for every method (default: %(default)s)"
     )
+    parser.add_argument(
+        "--most-seconds", type=float, default=0, metavar="S", help="of processor time for a fit; 0: no limit (default)"
+    )
     parser.add_argument("--again", action="store_true", help="repeat fits that were timed on a busy machine")
     parser.add_argument("--results", type=Path, default=RESULTS / "field.json", metavar="FILE")
     parser.add_argument("--list", action="store_true", help="name all tables and methods, and run nothing")
@@ -74,7 +77,7 @@ def main() -> None:
     else:
         known = all_tables()
         tables = [known[name] for name in containing(options.only_table, known)]
-        Field(tables, methods, results, options.splits, options.threads, options.again).run()
+        Field(tables, methods, results, options.splits, options.threads, options.again, options.most_seconds).run()
 
 
 if __name__ == "__main__":
