@@ -176,6 +176,20 @@ def difference(of_table: pd.DataFrame, one: str, other: str) -> Difference:
     return Difference(mean, float("nan"), None)
 
 
+def lead_without_luck(of_table: pd.DataFrame, one: str) -> float | None:
+    """How far a method is ahead of the other one that is best on all splits but the one it is compared on.
+
+    The best of many methods on the rows it is judged by is partly lucky; a choice by other rows is not. None without at
+    least three random splits that the methods have.
+    """
+    by_split = of_table.pivot_table(index="split", columns="method", values="aucprc").dropna(axis="columns")
+    if len(by_split) < FEWEST_SPLITS_FOR_A_TEST or by_split.shape[1] < 2 or (of_table["order"] == "time").any():
+        return None
+    others = by_split.drop(columns=one)
+    chosen = {split: others.drop(index=split).mean().idxmax() for split in by_split.index}
+    return float(np.mean([by_split.loc[split, one] - others.loc[split, name] for split, name in chosen.items()]))
+
+
 def common_splits(frame: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     """The fits of these methods on the tables and splits that all of them have."""
     some = frame[frame["method"].isin(methods)]
