@@ -18,6 +18,7 @@ from contest.runner import BUSY, RANGES
 from contest.statistics import (
     DIGITS,
     ERRORS_ABOVE_NOISE,
+    common_splits,
     difference,
     duel,
     failures,
@@ -198,6 +199,18 @@ def reading(found: Findings) -> str:
             f" **{busy} of {len(found.frame)} fits ran while other processes took more than {BUSY:.0%} of the machine: "
             "their seconds by the clock are too long. Processor seconds are not.**"
         )
+    return text + time_of_limited_methods(found.frame)
+
+
+def time_of_limited_methods(frame: pd.DataFrame) -> str:
+    """Their time is limited by the clock: on a busy machine that can be less than ours in processor seconds."""
+    text = ""
+    for name in METHODS:
+        both = common_splits(frame, [OURS, name]) if METHODS[name].has_a_budget else frame[:0]
+        if not both.empty:
+            seconds = both.set_index(["method", "table", "split"])["fit_cpu_seconds"].sort_index()
+            fewer = int((seconds[name] < seconds[OURS]).sum())
+            text += f" `{name}` had fewer processor seconds than ours on {fewer} of {len(seconds[OURS])} fits."
     return text
 
 

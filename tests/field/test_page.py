@@ -167,6 +167,15 @@ def test_a_table_is_listed_with_its_source_and_its_imbalance(page):
     assert line(page, "The tables", "easy") == "| easy | KEEL | 19 | 12 | 3 | 1,000 |"
 
 
+def test_fits_with_less_processor_time_than_ours_are_counted_for_methods_whose_time_is_limited(tmp_path):
+    timed = whole()
+    for each in timed["results"]:
+        each["fit_cpu_seconds"] = {"auto-self-paced": 3.0, "autogluon": 2.0 + each["split"]}.get(each["method"], 9.0)
+    text = section(write_page(timed, METHODS, tmp_path).read_text(), "All methods")
+    assert "`autogluon` had fewer processor seconds than ours on 2 of 6 fits." in text
+    assert "`lightgbm-tuned` had" not in text
+
+
 def test_seconds_of_a_busy_machine_are_called_too_long(tmp_path):
     busy = whole()
     busy["results"][0]["busy_share"] = 0.5
