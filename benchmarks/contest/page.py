@@ -324,7 +324,7 @@ def noise_table(found: Findings) -> str:
         "the difference. The error is that of the mean over the splits, which share training rows (Nadeau and Bengio, "
         "2003). Where fewer than three splits have run, and in the order of time, the test rows were drawn again "
         "(groups where rows are in groups): that leaves out how much depends on the training rows, and takes rows for "
-        "independent, so it is too small.\n\n"
+        "independent, so it is too small. A method that lacks splits of a table cannot be its best here.\n\n"
     )
     if known:
         text += (
