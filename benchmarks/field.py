@@ -8,7 +8,8 @@ splits of a table below 20,000 rows, 3 of a larger one. The tables are in `conte
 `.bench/` at the first run. AutoGluon and FLAML get the time that ours took on the same rows.
 
 Every fit is saved in `benchmarks/results/field.json` at once: a run that was stopped goes on where it was. `--render`
-writes `docs/field.md` and its picture from that file.
+writes `docs/field.md` and its picture from that file. With `--most-seconds`, fits that take more processor time are
+given up, and tried again only with more: networks on one core, for instance.
 """
 
 from __future__ import annotations

@@ -44,8 +44,9 @@ The column "splits" counts those that have run.
 Boosting libraries, CatBoost, EBM and our own ensembles read categories and missing values in their own way. Forests get
 categories as numbers, the networks RealMLP and TabM medians for missing numbers. AutoGluon and FLAML get the time that
 ours took on the same rows, at least 30 and 10 seconds; AutoGluon with `good_quality` has all its models but neural
-networks, with `high_quality` these, too. The tables were chosen by rules on their rare rows, before any method
-ran, and those by time and by group were sampled or generated (`benchmarks/contest/ordered.py`).
+networks, with `high_quality` these, too. Methods that have not run yet are not shown. The tables were chosen by rules
+on their rare rows, before any method ran, and those by time and by group were sampled or generated
+(`benchmarks/contest/ordered.py`).
 """
 
 
@@ -230,7 +231,8 @@ def first_split(found: Findings, first: Findings) -> str:
     rows = [_of_first_split(first, name, few) for name in with_few]
     return (
         f"On some tables, {names} have run on the first split alone. Here all methods are compared on that split: no "
-        f"figure is a mean over splits that another one lacks.\n\n{method_table(first)}\n\nAUCPRC on the first split, "
+        "figure is a mean over splits that another one lacks. Seconds are of a method's own fits: of few tables, if it "
+        f"has run on few.\n\n{method_table(first)}\n\nAUCPRC on the first split, "
         "where one of them has run, with ours and the best of all other methods:\n\n"
         + table(["table", OURS, *few, "best other"], rows)
     )
