@@ -8,7 +8,8 @@ splits of a table below 20,000 rows, 3 of a larger one. The tables are in `conte
 `.bench/` at the first run. AutoGluon and FLAML get the time that ours took on the same rows.
 
 Every fit is saved in `benchmarks/results/field.json` at once: a run that was stopped goes on where it was. `--render`
-writes `docs/field.md` and its picture from that file.
+writes `docs/field.md` and its picture from that file. With `--most-seconds`, fits that take more processor time are
+given up, and tried again only with more: networks on one core, for instance.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--threads", type=int, default=USUAL, metavar="N", help="for every method (default: %(default)s)"
     )
+    parser.add_argument(
+        "--most-seconds", type=float, default=0, metavar="S", help="of processor time for a fit; 0: no limit (default)"
+    )
     parser.add_argument("--again", action="store_true", help="repeat fits that were timed on a busy machine")
     parser.add_argument("--results", type=Path, default=RESULTS / "field.json", metavar="FILE")
     parser.add_argument("--list", action="store_true", help="name all tables and methods, and run nothing")
@@ -74,7 +78,7 @@ def main() -> None:
     else:
         known = all_tables()
         tables = [known[name] for name in containing(options.only_table, known)]
-        Field(tables, methods, results, options.splits, options.threads, options.again).run()
+        Field(tables, methods, results, options.splits, options.threads, options.again, options.most_seconds).run()
 
 
 if __name__ == "__main__":

@@ -36,3 +36,12 @@ def as_text(X: pd.DataFrame) -> pd.DataFrame:
     """Categories as strings, a missing one as a string of its own: CatBoost refuses NaN among categories."""
     texts = {name: X[name].astype("object").fillna("missing") for name in X.select_dtypes("category")}
     return X.assign(**texts)
+
+
+def as_named_categories(X: pd.DataFrame) -> pd.DataFrame:
+    """Categories that have a name for the missing ones, too."""
+    return as_text(X).astype(dict.fromkeys(X.select_dtypes("category"), "category"))
+
+
+def text_columns(X: pd.DataFrame) -> list[str]:
+    return list(X.select_dtypes(exclude="number").columns)

@@ -15,10 +15,17 @@ ALTERNATIVES = [
     "catboost==1.2.10",
     "optuna==5.0.0",
 ]
+# Without a graphics card the build for processors is enough: pip takes it if PIP_FIND_LINKS or an index has it.
+TORCH = "torch==2.13.0"
 REQUIREMENTS = {
     "alternatives": ALTERNATIVES,
     "autogluon": ["autogluon.tabular[lightgbm,catboost,xgboost]==1.6.3"],
+    "autogluon-networks": ["autogluon.tabular[lightgbm,catboost,xgboost,fastai]==1.6.3", TORCH],
+    "chimeraboost": ["chimeraboost==0.34.0", "pandas", "pyarrow"],
+    "ebm": ["interpret-core==0.7.8", "pandas", "pyarrow"],
     "flaml": ["flaml[automl,catboost]==2.7.0", "pyarrow"],
+    "networks": ["pytabkit==1.7.3", TORCH, "pandas", "pyarrow"],
+    "perpetual": ["perpetual==2.3.0", "scikit-learn", "pandas", "pyarrow"],
 }
 
 

@@ -16,13 +16,13 @@ COLOURS = {OURS: "#cc3311", TUNED: "#4477aa", AUTOGLUON: "#228833"}
 OTHERS = "#bbbbbb"
 
 
-def draw(figures: pd.DataFrame, ranked: pd.DataFrame, path: Path) -> Path:
+def draw(figures: pd.DataFrame, mean_ranks: pd.Series, path: Path) -> Path:
     """To the left the regret on every table, a dot for each method; to the right the mean ranks."""
     drawing = Figure(figsize=(11, 2 + 0.24 * len(figures)), layout="constrained")
     left, right = drawing.subplots(1, 2, width_ratios=[3, 2])
     _draw_regrets(left, regrets(figures))
     drawing.legend(loc="outside upper left", ncols=4, frameon=False, fontsize=8)
-    _draw_ranks(right, ranked.mean().sort_values(ascending=False))
+    _draw_ranks(right, mean_ranks.sort_values(ascending=False))
     path.parent.mkdir(parents=True, exist_ok=True)
     drawing.savefig(path, dpi=110, metadata={"Software": f"matplotlib {mpl.__version__}"})
     return path

@@ -11,6 +11,8 @@ from typing import Any
 
 Row = dict[str, Any]
 KEY = ("table", "method", "split")
+# In the row of a fit that was given up: the processor seconds that it had. Nothing says that the method cannot do it.
+GIVEN_UP = "given_up_after"
 
 
 class Results:
@@ -33,6 +35,14 @@ class Results:
         """The rows with a figure by split. A fit that failed is not finished: the next run tries it again."""
         of_both = [row for row in self.rows() if (row["table"], row["method"]) == (table, method)]
         return {row["split"]: row for row in of_both if "error" not in row}
+
+    def given_up(self, table: str, method: str, most_seconds: float) -> set[int]:
+        """Splits that took more than so many processor seconds."""
+        return {
+            row["split"]
+            for row in self.rows()
+            if (row["table"], row["method"]) == (table, method) and 0 < most_seconds <= row.get(GIVEN_UP, 0)
+        }
 
     def add(self, row: Row, table: dict[str, Any], versions: dict[str, str]) -> None:
         """Add a row, or replace the one with the same key, with the facts of its table and the versions in use."""

@@ -1,15 +1,18 @@
 """Fits one method on splits of a table, in the method's own environment. `runner.py` starts it; Linux only.
 
-    python -m contest.worker METHOD FOLDER SPLIT[=SECONDS] ...
+    python -m contest.worker METHOD FOLDER MOST_SECONDS SPLIT[=SECONDS] ...
 
 FOLDER holds table.parquet, whose last column is the label, and test-SPLIT.npy, which marks the test rows. For each
-split the scores of the test rows are written to scores-SPLIT.npy, then a line of JSON says what was measured.
+split the scores of the test rows are written to scores-SPLIT.npy, then a line of JSON says what was measured. A fit
+that takes more than MOST_SECONDS of processor time ends the process by the signal SIGXCPU; 0 is no limit.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import resource
 import sys
 import time
 import warnings
@@ -90,13 +93,21 @@ def attempted(method: Method, folder: Path, split: int, seconds: float | None) -
         return {"split": split, "error": reason[:LONGEST_REASON]}
 
 
+def limit_processor_time(seconds: float) -> None:
+    """From now on. The system counts whole seconds, of this process; its children have as many of their own."""
+    if seconds:
+        used = time.process_time()
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used + seconds), resource.RLIM_INFINITY))
+
+
 def main() -> None:
-    name, folder, *splits = sys.argv[1:]
+    name, folder, most_seconds, *splits = sys.argv[1:]
     # Tools talk to the terminal at will: only the results go to the true output.
     results, sys.stdout = sys.stdout, sys.stderr
     warnings.simplefilter("ignore")
     for text in splits:
         split, _, seconds = text.partition("=")
+        limit_processor_time(float(most_seconds))
         facts = attempted(METHODS[name], Path(folder), int(split), float(seconds) if seconds else None)
         print(json.dumps(facts), file=results, flush=True)
 

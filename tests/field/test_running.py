@@ -5,12 +5,15 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import average_precision_score
 
-from contest.encoding import as_numbers, as_text
+from contest import answers as answers_module
+from contest.encoding import as_named_categories, as_numbers, as_text, text_columns
 from contest.keel import binary, chosen, read_keel
+from contest.networks import Imputed
 from contest.ordered import campaigns, drift, entities, payments
-from contest.results import Results
-from contest.runner import Field, by_score
+from contest.results import GIVEN_UP, Results
+from contest.runner import Field, by_score, redrawn_aucprcs
 from contest.splits import held_out_rows, n_splits
 from contest.table import Data, Table, labelled
 from selfpaced.datasets import make_checkerboard
@@ -67,6 +70,33 @@ def test_catboost_gets_a_missing_category_as_text():
     assert as_text(X)["a"].tolist() == ["y", "missing"]
 
 
+def test_a_missing_category_can_be_a_category_with_a_name():
+    X = as_named_categories(pd.DataFrame({"a": pd.Categorical(["y", None]), "b": [1.0, np.nan]}))
+    assert X["a"].dtype == "category"
+    assert X["a"].tolist() == ["y", "missing"]
+    assert text_columns(X) == ["a"]
+
+
+class Recorder:
+    """Keeps the rows that it gets."""
+
+    def fit(self, X, y):
+        self.learned = X
+
+    def predict_proba(self, X):
+        return X
+
+
+def test_networks_get_the_training_rows_median_for_a_missing_number_and_where_it_was():
+    X = pd.DataFrame({"a": [1.0, np.nan, 3.0, 8.0], "b": [1.0, 1.0, 2.0, 2.0], "c": pd.Categorical(list("xyxy"))})
+    model = Imputed(Recorder()).fit(X, [0, 1, 0, 1])
+    assert model.model.learned["a"].tolist() == [1, 3, 3, 8]
+    assert model.model.learned["a is missing"].tolist() == [0, 1, 0, 0]
+    later = model.predict_proba(X.assign(a=np.nan))
+    assert later["a"].tolist() == [3, 3, 3, 3]
+    assert list(later) == list(model.model.learned) == ["a", "b", "c", "a is missing"]
+
+
 def rows_of(y, groups=None):
     return Data(pd.DataFrame({"a": np.zeros(y.size)}), y, groups)
 
@@ -112,6 +142,36 @@ def test_expected_and_found_rare_rows_are_counted_by_ranges_of_scores():
     assert found == [[0.005, 0], [0.0, 0], [0.0, 0], [0.4, 1], [0.0, 0], [0.9, 1]]
 
 
+@pytest.fixture
+def scored():
+    rng = np.random.default_rng(0)
+    labels = (rng.uniform(size=500) < 0.2).astype(np.int8)
+    return np.round(rng.uniform(size=500) + 0.3 * labels, 2), labels
+
+
+def test_redrawn_aucprcs_are_average_precisions_with_weights(scored):
+    scores, labels = scored
+    rng = np.random.default_rng(0)
+    weights = [rng.poisson(1.0, labels.size) for _ in range(100)]
+    expected = [average_precision_score(labels, scores, sample_weight=weight) for weight in weights]
+    np.testing.assert_allclose(redrawn_aucprcs(scores, labels, None), expected)
+
+
+def test_groups_are_redrawn_as_a_whole(scored):
+    # Every row twice, in a group with its copy: as noisy as the rows alone, not as twice as many rows.
+    scores, labels = scored
+    groups = np.tile(np.arange(labels.size), 2)
+    alone = redrawn_aucprcs(scores, labels, None)
+    np.testing.assert_allclose(redrawn_aucprcs(np.tile(scores, 2), np.tile(labels, 2), groups), alone)
+
+
+def test_a_redraw_without_a_rare_row_is_left_out():
+    labels = np.array([1] + 50 * [0], dtype=np.int8)
+    found = redrawn_aucprcs(np.linspace(1, 0, 51), labels, None)
+    assert found == len(found) * [1.0]
+    assert 40 < len(found) < 90
+
+
 @pytest.mark.parametrize("make", [drift, campaigns, entities])
 def test_generated_tables_have_a_few_hundred_rare_rows(make):
     data = make()
@@ -148,6 +208,13 @@ def test_a_fit_replaces_the_one_that_failed(tmp_path):
     key = {"table": "a", "method": "m", "split": 0}
     results = added(tmp_path / "field.json", key | {"error": "no"}, key | {"aucprc": 0.5})
     assert results.rows() == [key | {"aucprc": 0.5}]
+
+
+def test_a_fit_that_was_given_up_is_tried_again_with_more_time_only(tmp_path):
+    row = {"table": "a", "method": "m", "split": 0, "error": "given up", GIVEN_UP: 300}
+    results = added(tmp_path / "field.json", row)
+    assert results.given_up("a", "m", 300) == {0}
+    assert results.given_up("a", "m", 600) == results.given_up("a", "m", 0) == set()
 
 
 def test_rows_are_in_one_order_whenever_they_were_added(tmp_path):
@@ -198,3 +265,22 @@ def test_a_fit_is_saved_with_its_figure_its_seconds_and_its_threads(runs):
     assert row["fit_seconds"] > 0
     assert (row["threads"], row["split"]) == (1, 0)
     assert row["rare_share"] == pytest.approx(12 / 252, abs=1e-4)
+
+
+BUSY_FOR_EVER = """
+import json, sys
+from contest.worker import limit_processor_time
+print(json.dumps({"split": 0}), flush=True)
+limit_processor_time(float(sys.argv[3]))
+while True:
+    pass
+"""
+
+
+def test_a_fit_is_given_up_when_its_processor_time_is_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(answers_module, "WORKER", ["-c", BUSY_FOR_EVER])
+    found = list(answers_module.answers("under-bagging", tmp_path, {0: None, 1: None}, 1, most_seconds=1))
+    assert found == [
+        {"split": 0},
+        {"split": 1, "error": "given up after 1 s of processor time", GIVEN_UP: 1},
+    ]

@@ -5,7 +5,19 @@ from math import sqrt
 import pytest
 from scipy.stats import t
 
-from contest.statistics import corrected_p, duel, failures, frame_of, have_run, means, ranks, regrets
+from contest.statistics import (
+    corrected_p,
+    difference,
+    duel,
+    failures,
+    frame_of,
+    have_run,
+    lead_without_luck,
+    means,
+    ranks,
+    regrets,
+    standings,
+)
 
 METHODS = ["auto-self-paced", "lightgbm", "catboost"]
 
@@ -126,3 +138,67 @@ def test_in_the_order_of_time_no_difference_is_a_win():
 def test_a_single_split_is_no_win():
     whole = results({"a": {"auto-self-paced": [0.9], "lightgbm": [0.1]}})
     assert duel(frame_of(whole, METHODS), "auto-self-paced", "lightgbm").ties == 1
+
+
+LUCK = {
+    "auto-self-paced": [0.50, 0.50, 0.50],
+    "lightgbm": [0.70, 0.40, 0.40],
+    "catboost": [0.45, 0.47, 0.46],
+}
+
+
+def test_the_best_on_other_splits_is_not_the_one_with_a_lucky_split():
+    # Without the first split CatBoost is best (0.465); without the second or the third, LightGBM is (0.55).
+    lead = lead_without_luck(frame_of(results({"a": LUCK}), METHODS), "auto-self-paced")
+    assert lead == pytest.approx(((0.50 - 0.45) + (0.50 - 0.40) + (0.50 - 0.40)) / 3)
+
+
+def test_in_the_order_of_time_there_are_no_other_splits():
+    assert lead_without_luck(frame_of(results({"a": LUCK}, {"a": "time"}), METHODS), "auto-self-paced") is None
+
+
+def test_a_difference_over_random_splits_has_the_corrected_error():
+    found = difference(frame_of(results({"a": LUCK}), METHODS), "auto-self-paced", "catboost")
+    # Differences 0.05, 0.03 and 0.04; with 3 test rows for 7 training rows.
+    assert (found.mean, found.noise_from) == (0.04, "splits")
+    assert found.error == pytest.approx(0.01 * sqrt(1 / 3 + 3 / 7))
+    assert found.is_above_the_noise
+
+
+@pytest.mark.parametrize(("orders", "n_splits"), [({"a": "time"}, 3), ({}, 1)])
+def test_without_random_splits_the_error_is_that_of_test_rows_drawn_again(orders, n_splits):
+    some = {name: values[:n_splits] for name, values in LUCK.items()}
+    whole = results({"a": some}, orders)
+    for row in whole["results"]:
+        row["redrawn"] = [0.5, 0.6, 0.7] if row["method"] == "catboost" else [0.5, 0.5, 0.5]
+    found = difference(frame_of(whole, METHODS), "auto-self-paced", "catboost")
+    assert (found.error, found.noise_from) == (pytest.approx(0.1), "test rows")
+    assert not found.is_above_the_noise
+
+
+def test_a_difference_of_one_split_without_redrawn_rows_has_no_error():
+    found = difference(frame_of(results({"a": {"auto-self-paced": [0.9], "lightgbm": [0.1]}}), METHODS), *METHODS[:2])
+    assert (found.mean, found.noise_from, found.is_above_the_noise) == (0.8, None, False)
+
+
+def test_a_difference_is_that_of_the_splits_that_both_have():
+    whole = results({"a": {"auto-self-paced": [0.5, 0.9], "lightgbm": [0.4]}})
+    assert difference(frame_of(whole, METHODS), *METHODS[:2]).mean == 0.1
+    assert duel(frame_of(whole, METHODS), *METHODS[:2]).mean_difference == 0.1
+
+
+def test_a_method_on_few_tables_stands_beside_ours_on_the_same_tables():
+    whole = results(
+        {
+            "a": {"auto-self-paced": [0.5], "lightgbm": [0.6], "catboost": [0.9]},
+            "b": {"auto-self-paced": [0.5], "lightgbm": [0.4]},
+            "c": {"auto-self-paced": [0.5], "lightgbm": [0.4]},
+        }
+    )
+    figures = figures_of(whole)
+    found = standings(figures, have_run(figures, {}), "auto-self-paced")
+    assert list(found.index) == ["auto-self-paced", "lightgbm", "catboost"]
+    assert found["rank"].tolist() == pytest.approx([5 / 3, 2, 1])
+    assert found["rank of ours"].tolist() == pytest.approx([5 / 3, 5 / 3, 3])
+    assert found["regret of ours"].tolist() == pytest.approx([0.4 / 3, 0.4 / 3, 0.4])
+    assert found["is on most"].tolist() == [True, True, False]
