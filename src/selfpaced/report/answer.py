@@ -103,10 +103,9 @@ def recipes(found: Sequence[RecipeFacts]) -> html.Section:
     n_blended, first = sum(one.weight > 0 for one in found), found[0]
     are_judged = any(one.aucprc is not None for one in found)
     explained = (
-        "A recipe is an ensemble with its own kind of members. Each was judged on a sample of the training rows, by "
-        "models that had not seen the rows that they scored. These figures compare the recipes with each other, with "
-        "fewer members than the model has: see the other sections for the quality of the model. A recipe that ranks "
-        "less well can have a weight, because its errors are on other rows."
+        "A recipe is an ensemble with its own kind of members. Each was judged on some training rows, by models "
+        "that had not seen the rows that they scored. These figures compare recipes: see the other sections for the "
+        "quality of the model. A recipe that ranks less well can have a weight, because its errors are on other rows."
         if are_judged
         else "There were too few rare rows to compare the recipes, so all of them have the same weight. The scores are "
         "not calibrated."

@@ -327,14 +327,15 @@ def calibration(found: Calibration, n_rows: int, n_cases: int, calibrated_by: st
 
 
 def _exception(bins: Sequence[ScoreBin]) -> str:
-    """A sentence on the group whose scores are farthest from its rare rows: by a quarter, and by more than chance."""
-    counts = [(one, one.n_rows * one.mean_score, one.n_rows * one.share) for one in bins]
-    wrong = [each for each in counts if abs(each[1] - each[2]) > max(each[2] / 4, 3 * max(*each[1:], 1.0) ** 0.5)]
-    if not wrong:
-        return ""
-    worst, expected, found = max(wrong, key=lambda each: abs(each[1] - each[2]))
-    rows = f"among the {worst.n_rows:,} rows whose mean score is {percent(worst.mean_score)}"
-    return f"But not for all scores: {rows}, {expected:,.0f} rare rows are expected and {found:,.0f} are found."
+    """A sentence on the groups that expect far too many or too few rare rows: by a quarter, and by more than chance."""
+    wrong: dict[bool, tuple[float, str]] = {}
+    for one in bins:
+        expected, found = one.n_rows * one.mean_score, one.n_rows * one.share
+        error, is_high = abs(expected - found), expected > found
+        if error > max(found / 4, 3 * max(expected, found, 1.0) ** 0.5, wrong.get(is_high, (0.0,))[0]):
+            rows = f"among the {one.n_rows:,} rows whose mean score is {percent(one.mean_score)}"
+            wrong[is_high] = error, f"{rows}, {expected:,.0f} rare rows are expected and {found:,.0f} are found"
+    return f"But not for all scores: {'; '.join(text for _, text in wrong.values())}." if wrong else ""
 
 
 def _verdict(found: Calibration, n_rows: int, n_cases: int, calibrated_by: str | None) -> Sequence[Any]:
@@ -345,9 +346,9 @@ def _verdict(found: Calibration, n_rows: int, n_cases: int, calibrated_by: str |
         return html.strong("On average, yes. "), scores, _exception(found.bins)
     if calibrated_by is not None:
         why = (
-            f"The scores were calibrated on the training rows ({calibrated_by}), so these rows differ from "
-            "them: the share of rare rows has changed, or columns have drifted, such as a date that moves on. Use the "
-            "scores to rank rows. Train on newer rows without such columns, or calibrate on recent rows with labels: "
+            f"The scores were calibrated on the training rows ({calibrated_by}), which is inaccurate with few rare rows. "
+            "With many, these rows differ: the share of rare rows has changed, or columns have drifted, such as a date "
+            "that moves on. Use the scores to rank rows. Train on newer rows, or calibrate on recent rows with labels: "
         )
         return html.strong("Not on these rows. "), scores, why, recalibrate, "."
     why = (
