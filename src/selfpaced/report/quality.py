@@ -346,9 +346,9 @@ def _verdict(found: Calibration, n_rows: int, n_cases: int, calibrated_by: str |
         return html.strong("On average, yes. "), scores, _exception(found.bins)
     if calibrated_by is not None:
         why = (
-            f"The scores were calibrated on the training rows ({calibrated_by}), which is inaccurate with few rare rows. "
-            "With many, these rows differ: the share of rare rows has changed, or columns have drifted, such as a date "
-            "that moves on. Use the scores to rank rows. Train on newer rows, or calibrate on recent rows with labels: "
+            f"The scores were calibrated on the training rows ({calibrated_by}), which is inaccurate with few rare "
+            "rows. With many, these rows differ: the share of rare rows has changed, or columns have drifted, such as "
+            "a date that moves on. Use the scores to rank rows. Train or calibrate on recent rows with labels: "
         )
         return html.strong("Not on these rows. "), scores, why, recalibrate, "."
     why = (
