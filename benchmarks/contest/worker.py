@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import resource
 import sys
 import time
 import warnings
@@ -96,6 +95,8 @@ def attempted(method: Method, folder: Path, split: int, seconds: float | None) -
 def limit_processor_time(seconds: float) -> None:
     """From now on. The system counts whole seconds, of this process; its children have as many of their own."""
     if seconds:
+        import resource
+
         used = time.process_time()
         resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used + seconds), resource.RLIM_INFINITY))
 
