@@ -355,13 +355,14 @@ class TestRecipesBySize:
 
     ALL = recipes.default_recipes(recipes.Columns(None, {}))
 
-    @pytest.mark.parametrize(("n_rare", "n_columns"), [(400, 30), (1000, 40), (10, 1000)])
+    @pytest.mark.parametrize(("n_rare", "n_columns"), [(249, 30), (400, 30), (1000, 40), (10, 1000)])
     def test_small_minorities_have_the_usual_recipes(self, n_rare, n_columns):
         size = recipes.MinoritySize(n_rare, n_columns)
         found = recipes.default_recipes(recipes.Columns(None, {}), size)
-        assert list(found) == list(self.ALL)
-        for name, recipe in found.items():
-            assert settings_of(recipe) == settings_of(self.ALL[name])
+        of_all = ["LightGBM, all rows"] if n_rare >= 250 else []
+        assert list(found) == [*of_all, *self.ALL]
+        for name, recipe in self.ALL.items():
+            assert settings_of(found[name]) == settings_of(recipe)
         assert recipes.too_slow(size) == []
 
     def test_lightgbm_adds_up_by_column_in_all_recipes_so_that_the_clock_decides_nothing(self):
@@ -377,9 +378,13 @@ class TestRecipesBySize:
     def test_a_training_set_has_no_more_values_than_the_limit(self):
         for n_rare in (1, 100, 2000, 5000, 15_000):
             size = recipes.MinoritySize(n_rare, 250)
-            for recipe in recipes.default_recipes(recipes.Columns(None, {}), size).values():
+            skipped = [result.name for result in recipes.too_slow(size)] if size.is_large else []
+            for name, recipe in recipes.default_recipes(recipes.Columns(None, {}), size).items():
+                if name in skipped:
+                    continue
                 is_slow = "LGBM" not in type(recipe.estimator).__name__
                 most = size.limits.most_values_of_slow_kinds if is_slow else 2 * size.limits.most_values
+                most = size.limits.most_values_of_all if recipe.n_estimators == 1 else most
                 assert (1 + recipe.ratio) * n_rare * 250 <= 1.01 * most
 
     def test_of_wide_tables_only_fast_recipes_are_left_with_few_members(self):
@@ -389,13 +394,31 @@ class TestRecipesBySize:
         assert skipped == [name for name in found if "LightGBM" not in name]
         assert {name: recipe.n_estimators for name, recipe in found.items() if name not in skipped} == {
             "LightGBM, strong": 4,
+            "LightGBM, all rows": 1,
             "LightGBM, random splits": 5,
         }
         assert found["LightGBM, random splits"].estimator.max_bin == 63
 
     @pytest.mark.parametrize(("n_rare", "n_leaves"), [(2001, 31), (4525, 31), (4526, 63), (9051, 127), (10**6, 127)])
     def test_the_leaves_of_strong_trees_follow_the_rare_rows(self, n_rare, n_leaves):
-        assert strong_of(n_rare)["LightGBM, strong"].estimator.num_leaves == n_leaves
+        found = strong_of(n_rare)["LightGBM, strong"]
+        assert found.estimator.num_leaves == n_leaves
+        assert found.n_estimators == (3 if n_leaves == 127 else 4)
+
+    def test_of_large_wide_tables_the_linear_model_is_skipped(self):
+        size = recipes.MinoritySize(5000, 118, n_common=100_000)
+        assert [each.name for each in recipes.too_slow(size)] == ["linear"]
+
+    def test_catboost_has_one_thread_because_others_give_another_model(self):
+        large = recipes.default_recipes(recipes.Columns(None, {}), recipes.MinoritySize(3000, 10, n_common=45_000))
+        assert {each["CatBoost"].estimator.get_params()["thread_count"] for each in (self.ALL, large)} == {1}
+
+    @pytest.mark.parametrize(("n_rare", "n_columns", "ratio"), [(250, 10, 32), (2000, 2000, 15.777)])
+    def test_one_recipe_of_hundreds_of_rare_rows_is_trained_on_many_common_rows(self, n_rare, n_columns, ratio):
+        size = recipes.MinoritySize(n_rare, n_columns)
+        found = recipes.default_recipes(recipes.Columns(None, {}), size)["LightGBM, all rows"]
+        assert found.ratio == pytest.approx(ratio, abs=1e-3)
+        assert found.n_estimators == 1
 
     def test_one_recipe_is_trained_on_all_rows_if_they_are_in_memory(self):
         size = recipes.MinoritySize(3000, 10, n_common=45_000)
@@ -536,7 +559,7 @@ class TestHeldOutRows:
         X = rng.normal(size=(60_000, 8))
         y = (rng.random(60_000) < expit(0.9 * X[:, 0] + X[:, 1] * (X[:, 2] > 0) - 3)).astype(int)
         model = AutoSelfPacedClassifier(random_state=0).fit(X[:40_000], y[:40_000])
-        assert {each.name for each in model.recipes_} == {"LightGBM, strong", "LightGBM, all rows"}
+        assert [each.name for each in model.recipes_] == list(recipes.LARGE_RECIPES)
         scores, new = model.predict_proba(X[40_000:])[:, 1], y[40_000:]
         assert scores.sum() == pytest.approx(new.sum(), rel=0.1)
         for low, high in [(0.02, 0.1), (0.1, 0.3)]:

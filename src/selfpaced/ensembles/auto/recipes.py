@@ -91,12 +91,15 @@ def lightgbm(columns: Columns, **parameters: Any) -> Any:
 
 
 def catboost(columns: Columns, **parameters: Any) -> Any:
-    """CatBoost on numbers. It gets categories as codes: its own encoding needs strings without missing values."""
+    """CatBoost on numbers. It gets categories as codes: its own encoding needs strings without missing values.
+
+    With another number of threads it is another model, so it has one.
+    """
     try:
         from catboost import CatBoostClassifier
     except ImportError as error:
         raise ImportError("CatBoost is not installed: pip install 'selfpaced[catboost]'") from error
-    model = CatBoostClassifier(verbose=0, allow_writing_files=False, **parameters)
+    model = CatBoostClassifier(verbose=0, allow_writing_files=False, thread_count=1, **parameters)
     return with_codes(model, columns.categorical)
 
 
@@ -203,6 +206,8 @@ class BlendLimits:
     """
 
     recipes: Mapping[str, "DefaultRecipe"] = field(default_factory=lambda: RECIPES)
+    # With so many rare rows, one model of all rows is among the recipes.
+    fewest_rare_rows_for_all: int = 250
     # Minorities with more rows are large: their recipes are `large_recipes`, judged by rows that are held out.
     large_minority: int = 2_000
     large_recipes: Mapping[str, "DefaultRecipe"] = field(default_factory=lambda: LARGE_RECIPES)
@@ -245,7 +250,7 @@ class BlendLimits:
 # Half of the usual ten members are as good in a blend. Of wide tables, 63 bins are as good as 255.
 FEW_MEMBERS, FEW_BINS = 5, 63
 # Members for large minorities: many rounds on samples of rows and columns. The number of leaves follows the rare rows.
-LARGE_RATIO, STRONG_MEMBERS = 3, 4
+LARGE_RATIO = 3
 STRONG: dict[str, Any] = {
     "n_estimators": 300,
     "learning_rate": 0.05,
@@ -285,11 +290,13 @@ class MinoritySize:
 
     @property
     def recipes(self) -> Mapping[str, "DefaultRecipe"]:
-        """The recipes to try. Without all common rows in memory, none is trained on all of them."""
-        if not self.is_large:
-            return {**WIDE_RECIPES, **self.limits.recipes} if self.is_wide else self.limits.recipes
-        kept = self.limits.large_recipes.items()
-        return {name: each for name, each in kept if self.n_common is not None or each.make is not _on_all_rows}
+        """The recipes to try. Without all common rows of a large minority in memory, none is trained on all of them."""
+        if self.is_large:
+            kept = self.limits.large_recipes.items()
+            return {name: each for name, each in kept if self.n_common is not None or each.make is not _on_all_rows}
+        strong = WIDE_RECIPES if self.is_wide else {}
+        of_all = OF_ALL_ROWS if self.n_rows >= self.limits.fewest_rare_rows_for_all else {}
+        return {**strong, **of_all, **self.limits.recipes}
 
     @property
     def large_ratio(self) -> float:
@@ -324,13 +331,19 @@ def _of_lightgbm(columns: Columns, size: MinoritySize, ratio: float, **parameter
 
 
 def _strong(columns: Columns, size: MinoritySize) -> Recipe:
-    return Recipe(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), STRONG_MEMBERS, ratio=size.large_ratio)
+    n_members = 4 if size.n_leaves < MOST_LEAVES else 3  # of large trees, which take longest to train and to score
+    return Recipe(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), n_members, ratio=size.large_ratio)
 
 
 def _on_all_rows(columns: Columns, size: MinoritySize) -> UnderBaggingClassifier:
-    """One model of all rows. A ratio that asks for more rows than there are gets all of them."""
-    ratio = 1.0 if size.n_common is None else size.n_common / size.n_rows
+    """One model of all rows, or of many. A ratio that asks for more rows than there are gets all of them."""
+    ratio = max(1.0, (size.most_common if size.n_common is None else size.n_common) / size.n_rows)
     return UnderBaggingClassifier(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), 1, ratio=ratio)
+
+
+def _catboost_of_many(columns: Columns, size: MinoritySize) -> UnderBaggingClassifier:
+    ratio = size.ratio(10, size.limits.most_values_of_all)
+    return UnderBaggingClassifier(catboost(columns, iterations=300), 1, ratio=ratio)
 
 
 def _of_slow_kind(
@@ -369,9 +382,12 @@ RECIPES: dict[str, DefaultRecipe] = {
 }
 # What makes up for the kinds that are too slow for wide tables.
 WIDE_RECIPES: dict[str, DefaultRecipe] = {"LightGBM, strong": DefaultRecipe("lightgbm", _strong, is_slow=False)}
+OF_ALL_ROWS: dict[str, DefaultRecipe] = {"LightGBM, all rows": DefaultRecipe("lightgbm", _on_all_rows, is_slow=False)}
 LARGE_RECIPES: dict[str, DefaultRecipe] = {
     **WIDE_RECIPES,
-    "LightGBM, all rows": DefaultRecipe("lightgbm", _on_all_rows, is_slow=False),
+    **OF_ALL_ROWS,
+    "CatBoost": DefaultRecipe("catboost", _catboost_of_many, is_slow=False),
+    "linear": DefaultRecipe("sklearn", partial(_of_slow_kind, _logistic, 5, n_members=3)),
 }
 # Recipes that replace LightGBM if it is not installed.
 INSTEAD = {
