@@ -355,11 +355,11 @@ class TestRecipesBySize:
 
     ALL = recipes.default_recipes(recipes.Columns(None, {}))
 
-    @pytest.mark.parametrize(("n_rare", "n_columns"), [(249, 30), (400, 30), (1000, 40), (10, 1000)])
+    @pytest.mark.parametrize(("n_rare", "n_columns"), [(199, 30), (400, 30), (1000, 40), (10, 1000)])
     def test_small_minorities_have_the_usual_recipes(self, n_rare, n_columns):
         size = recipes.MinoritySize(n_rare, n_columns)
         found = recipes.default_recipes(recipes.Columns(None, {}), size)
-        of_all = ["LightGBM, all rows"] if n_rare >= 250 else []
+        of_all = ["LightGBM, all rows"] if n_rare >= 200 else []
         assert list(found) == [*of_all, *self.ALL]
         for name, recipe in self.ALL.items():
             assert settings_of(found[name]) == settings_of(recipe)
@@ -413,7 +413,7 @@ class TestRecipesBySize:
         large = recipes.default_recipes(recipes.Columns(None, {}), recipes.MinoritySize(3000, 10, n_common=45_000))
         assert {each["CatBoost"].estimator.get_params()["thread_count"] for each in (self.ALL, large)} == {1}
 
-    @pytest.mark.parametrize(("n_rare", "n_columns", "ratio"), [(250, 10, 32), (2000, 2000, 15.777)])
+    @pytest.mark.parametrize(("n_rare", "n_columns", "ratio"), [(200, 10, 32), (2000, 2000, 15.777)])
     def test_one_recipe_of_hundreds_of_rare_rows_is_trained_on_many_common_rows(self, n_rare, n_columns, ratio):
         size = recipes.MinoritySize(n_rare, n_columns)
         found = recipes.default_recipes(recipes.Columns(None, {}), size)["LightGBM, all rows"]

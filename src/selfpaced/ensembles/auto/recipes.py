@@ -207,7 +207,7 @@ class BlendLimits:
 
     recipes: Mapping[str, "DefaultRecipe"] = field(default_factory=lambda: RECIPES)
     # With so many rare rows, one model of all rows is among the recipes.
-    fewest_rare_rows_for_all: int = 250
+    fewest_rare_rows_for_all: int = 200
     # Minorities with more rows are large: their recipes are `large_recipes`, judged by rows that are held out.
     large_minority: int = 2_000
     large_recipes: Mapping[str, "DefaultRecipe"] = field(default_factory=lambda: LARGE_RECIPES)
