@@ -196,3 +196,20 @@ def test_a_budget_is_given_as_a_text_or_as_one():
 def test_rules_without_columns_have_costs_too():
     rows = JudgedRows(np.array([True, False]), np.arange(2.0), decision=parse_decision("p*100>5"), costs={})
     assert measure_fold(rows, np.array([0.01, 0.9]), True).cost == 5 + 100
+
+
+def test_models_that_accept_times_get_those_of_their_training_rows(rows):
+    X, y, times = rows
+    seen = []
+
+    class Timed(DecisionTreeClassifier):
+        def fit(self, X, y, times=None):
+            seen.append(times)
+            return super().fit(X, y)
+
+    cv = RollingTimeSplit(times, "10d", first="20d")
+    backtest(Timed(), X, y, cv)
+    folds = cv.folds(X, y)
+    assert len(seen) == len(folds) > 1
+    for given, fold in zip(seen, folds, strict=True):
+        np.testing.assert_array_equal(given, np.asarray(times, dtype="datetime64[us]")[fold.train])

@@ -6,6 +6,7 @@ from dataclasses import replace
 from io import StringIO
 from shutil import copyfile
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -70,6 +71,21 @@ def test_scripts_get_the_recipes_as_they_are_in_the_model(run):
     assert [one["weight"] for one in facts["recipes"]] == [one.weight for one in load_model(MODEL).recipes_]
     assert facts["recipes"][2]["note"] == NOT_INSTALLED
     assert other_warnings("\n".join(facts["warnings"])) == []
+
+
+@pytest.mark.usefixtures("few_recipes", "csv")
+@pytest.mark.parametrize("more", [(), ("--out-of-core",)], ids=["in memory", "out of core"])
+def test_with_times_recipes_are_judged_by_other_periods(run, mixed, more):
+    facts = json.loads(run(*TRAIN, "--time-column", "when", "--json", *more)[1])
+    names, times = list(load_model(MODEL).feature_names_in_), mixed["when"]
+    assert "when" not in names
+    earlier = mixed[times < times.sort_values().iloc[int(np.ceil(0.8 * (len(mixed) - 1)))]]
+    fitted = [
+        AutoSelfPacedClassifier(random_state=0).fit(earlier[names], earlier["is_fraud"], times=times)
+        for times in (earlier["when"], None)
+    ]
+    by_time, by_row = ([one.aucprc for one in model.recipes_[:2]] for model in fitted)
+    assert [one["aucprc"] for one in facts["recipes"][:2]] == by_time != by_row
 
 
 def test_a_kind_of_members_has_no_recipes(run, trained):

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
+from selfpaced.pools import TIME
 from selfpaced.tables import SplitPlan, Table, TableOptions, group_hashes
 from selfpaced.tables.sources import open_table
 from selfpaced.tables.sources.opening import HONOURED
@@ -97,6 +98,9 @@ def honoured(option: str, opened: Opened, tmp_path) -> bool:
     if option == "group_column":
         groups = minority(opened.open(group_column="tx")).groups
         return np.array_equal(np.sort(groups), np.sort(group_hashes(ROWS.loc[ROWS["label"] == 1, "tx"])))
+    if option == "time_column":
+        times = minority(opened.open(time_column="tx")).metadata[TIME]
+        return np.array_equal(np.sort(times), np.sort(ROWS.loc[ROWS["label"] == 1, "tx"]))
     if option == "timezone":
         table = opened.open(columns=["when"], exclude=[], timezone="Asia/Tokyo")
         hours = features_of(minority(table))[:, 2]
@@ -175,6 +179,7 @@ GIVEN = {
     "weight_column": "weight",
     "id_column": "tx",
     "group_column": "tx",
+    "time_column": "tx",
     "timezone": "Asia/Tokyo",
     "batch_rows": 7,
     "memory_for_tags": 1,

@@ -23,6 +23,7 @@ from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, choosing, judging, recipes
 from selfpaced.ensembles.auto.judging import WorkingSample, folds_of
+from selfpaced.exceptions import TableError
 from selfpaced.model import log_odds
 from selfpaced.pools import GROUP
 from selfpaced.tables import InMemoryTable, group_hashes
@@ -299,6 +300,66 @@ class TestGroups:
             auto().fit(X, y, groups=np.zeros(3000))
 
 
+class TestTimes:
+    def test_a_period_is_in_one_part_and_the_newest_in_the_first(self):
+        times = np.random.default_rng(0).permutation(900).astype(float)
+        parts = judging.parts_of_times(times, None, n_parts=3, n_periods=9)
+        newest_first = parts[np.argsort(-times)]
+        assert newest_first.tolist() == np.tile([0, 1, 2], 3).repeat(100).tolist()
+
+    def test_rows_of_one_time_are_in_one_part(self):
+        times = np.repeat([7.0, 3.0, 5.0], [50, 40, 10])
+        parts = judging.parts_of_times(times, None, n_parts=3, n_periods=9)
+        assert [np.unique(parts[times == time]).size for time in (3, 5, 7)] == [1, 1, 1]
+
+    def test_rows_of_a_group_are_of_one_time(self):
+        groups = np.random.default_rng(0).integers(60, size=440)
+        parts = judging.parts_of_times(np.arange(440.0), group_hashes(groups), n_parts=3, n_periods=9)
+        assert all(np.unique(parts[groups == group]).size == 1 for group in np.unique(groups))
+        assert np.unique(parts).size == 3
+
+    def test_campaigns_flatter_no_recipe(self):
+        """Each campaign has a pattern of its own: whoever knows other rows of it knows the answer."""
+        rng = np.random.default_rng(0)
+        campaign = np.arange(4000) // 100
+        y = (rng.random(4000) < 0.1).astype(int)
+        pattern = rng.normal(size=(40, 5))[campaign] + 0.1 * rng.normal(size=(4000, 5))
+        X = np.where(y[:, None] == 1, pattern, rng.normal(size=(4000, 5)))
+        recipe = [("trees", SelfPacedEnsembleClassifier(DecisionTreeClassifier(), 3))]
+        by_row, by_time = (auto(recipe).fit(X, y, times=times).recipes_[0].aucprc for times in (None, np.arange(4000)))
+        assert by_time < by_row - 0.2
+
+    def test_files_are_judged_by_the_same_periods(self, tmp_path):
+        X, y = make_fraud(n_rows=2000, n_frauds=80, n_features=4, random_state=0)
+        when = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.random.default_rng(0).permutation(2000), unit="min")
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        frame.assign(when=when, label=y).to_parquet(tmp_path / "rows.parquet")
+        frame.assign(when=when, label=y).to_csv(tmp_path / "rows.csv", index=False)
+        models = [auto(RECIPES[:2]).fit(frame, y, times=when)]
+        for name in ("rows.parquet", "rows.csv"):
+            table = open_table(tmp_path / name, target="label", time_column="when")
+            models.append(auto(RECIPES[:2]).fit_table(table))
+        expected = auto(RECIPES[:2]).fit(frame, y).predict_proba(frame)
+        found = [each.predict_proba(frame) for each in models]
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0], found[2])
+        assert not np.array_equal(found[0], expected)
+
+    def test_rare_rows_of_one_period_are_judged_by_all_times(self, rows):
+        X, _, y, _ = rows
+        times = np.where(y == 1, 0.0, np.arange(3000))
+        with pytest.warns(UserWarning, match="too few periods. Recipes are judged by rows of all times"):
+            found = auto(RECIPES[:1]).fit(X, y, times=times)
+        assert found.recipes_[0].aucprc == auto(RECIPES[:1]).fit(X, y).recipes_[0].aucprc
+
+    def test_missing_times_are_refused(self, rows):
+        X, _, y, _ = rows
+        times = np.arange(3000.0)
+        times[7] = np.nan
+        with pytest.raises(TableError, match="times has no time in 1 of 3,000 rows"):
+            auto().fit(X, y, times=times)
+
+
 class TestFailures:
     def test_a_recipe_that_fails_is_reported_and_the_others_go_on(self, rows):
         X, X_test, y, _ = rows
@@ -547,6 +608,14 @@ class TestHeldOutRows:
         held_out = np.setdiff1d(np.flatnonzero(y), seen)
         assert held_out.size > 0
         assert not set(cards[held_out]) & set(cards[seen])
+
+    def test_the_newest_rows_are_held_out_if_they_are_trained_on_in_the_end(self, held_out, rows):
+        X, _, y, _ = rows
+        times = np.random.default_rng(0).permutation(y.size)
+        again, once = (kind(random_state=0).fit(X, y, times=times) for kind in (self.AGAIN, self.KIND))
+        at_random = [each.aucprc for each in held_out.recipes_]
+        assert [each.aucprc for each in once.recipes_] == at_random
+        assert all(each.aucprc != other for each, other in zip(again.recipes_, at_random, strict=True))
 
     def test_own_recipes_are_judged_by_copies(self, rows):
         X, _, y, _ = rows

@@ -243,7 +243,7 @@ def backtest(
     y : array-like of shape (n_rows,)
         Their labels.
     cv : RollingTimeSplit
-        The folds.
+        The folds. Models whose `fit` accepts times get those of their training rows.
     groups : array-like of shape (n_rows,), default=None
         The group of each row, such as a card. Models whose `fit` accepts groups get them. With a budget, the result has
         the precision among the best groups of each period. Groups of the training rows may occur in tests, as they do
@@ -310,8 +310,8 @@ def backtest(
 
     def trial(model: Any, fold: Fold) -> tuple[Floats, bool]:
         fitted = clone(model)
-        has_groups = groups is not None and has_fit_parameter(fitted, "groups")
-        along = {"groups": column_or_1d(groups)[fold.train]} if has_groups else {}
+        known = {"times": rows.moments} | ({} if groups is None else {"groups": column_or_1d(groups)})
+        along = {name: each[fold.train] for name, each in known.items() if has_fit_parameter(fitted, name)}
         fitted.fit(table.take(fold.train), given[fold.train], **along)
         column = int(np.flatnonzero(fitted.classes_ == rare)[0])
         scores = fitted.predict_proba(table.take(fold.test))[:, column]

@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from selfpaced import tables
 from selfpaced.exceptions import warn
-from selfpaced.pools import GROUP
+from selfpaced.pools import GROUP, TIME
 from selfpaced.tables import check_whole as check_whole
 
 Kind = TypeVar("Kind", bound=type)
@@ -92,6 +92,15 @@ def check_groups(groups: Any, labels: tables.Labels) -> dict[str, NDArray[np.uin
     values = column_or_1d(groups)
     check_consistent_length(labels.codes, values)
     return {GROUP: tables.group_hashes(values)}
+
+
+def check_times(times: Any, labels: tables.Labels) -> dict[str, NDArray[np.float64]]:
+    """When each row was, as metadata of the rows; empty without times. Missing times are refused."""
+    if times is None:
+        return {}
+    moments = tables.checked_moments(times)
+    check_consistent_length(labels.codes, moments)
+    return {TIME: tables.numbers_of(moments)}
 
 
 def roles_with(groups: Any) -> tables.Roles:

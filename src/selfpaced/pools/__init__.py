@@ -1,7 +1,7 @@
 """The pools of majority rows, with the same methods for rows in memory, in files and on clusters."""
 
 from selfpaced.pools.blocks import Answer, Block, Question, RowsUnder, Tags
-from selfpaced.pools.chunk import GROUP, NO_CLASS, Rows, RowsOnDemand
+from selfpaced.pools.chunk import GROUP, NO_CLASS, TIME, Rows, RowsOnDemand
 from selfpaced.pools.keys import (
     CALIBRATION_SAMPLE_ROUND,
     FOLDS_ROUND,

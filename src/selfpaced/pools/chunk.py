@@ -11,8 +11,9 @@ from selfpaced.algorithms import Hardness, HardnessBins
 from selfpaced.pools.keys import Ids, Keys, row_keys, smallest_keys
 from selfpaced.scoring import Scorer, Spans, probabilities_by
 
-# Under this name the metadata of rows hold the hashes of their groups. Base models do not get them.
-GROUP = "__selfpaced_group__"
+# Under these names the metadata of rows hold the hashes of their groups, and their times as numbers. Base models get
+# neither.
+GROUP, TIME = "__selfpaced_group__", "__selfpaced_time__"
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Rows:
 
     ids: NDArray[np.integer]
     features: Any
-    metadata: dict[str, Any]  # arguments of the base model's `fit`, such as sample_weight, and hashes of groups
+    metadata: dict[str, Any]  # arguments of the base model's `fit`, such as sample_weight; groups and times
     # For rows that a pool has drawn: the rows in its hardness bin, divided by those that were drawn from the bin.
     stands_for: NDArray[np.float64] | None = None
 
@@ -36,7 +37,7 @@ class Rows:
     @property
     def arguments(self) -> dict[str, Any]:
         """The per-row arguments of the base model's `fit`."""
-        return {name: values for name, values in self.metadata.items() if name != GROUP}
+        return {name: values for name, values in self.metadata.items() if name not in (GROUP, TIME)}
 
     def with_ids(self, ids: NDArray[np.integer]) -> Self:
         return replace(self, ids=ids)

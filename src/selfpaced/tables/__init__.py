@@ -76,6 +76,7 @@ from selfpaced.tables.times import (
     is_missing,
     moment_of,
     moments_in,
+    numbers_of,
     periods_of,
     span_in,
     span_parts,

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from selfpaced.exceptions import TableError, pa, pc
-from selfpaced.pools import GROUP, MemoryPool, Rows
+from selfpaced.pools import GROUP, TIME, MemoryPool, Rows
 from selfpaced.storage import fingerprint
 from selfpaced.tables.labels import Labels, read_labels
 from selfpaced.tables.schema import Schema, are_numbers
@@ -267,6 +267,11 @@ class InMemoryTable:
     def groups(self) -> NDArray[np.uint64] | None:
         """The hash of each row's group; None if the rows have no groups."""
         return self._metadata.get(GROUP)
+
+    @property
+    def times(self) -> NDArray[np.float64] | None:
+        """When each row was, as a number; None if the rows have no times."""
+        return self._metadata.get(TIME)
 
     def with_metadata(self, metadata: Mapping[str, Any]) -> Self:
         table = copy(self)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
 from selfpaced.algorithms import MajorityPool
 from selfpaced.exceptions import TableError, did_you_mean
-from selfpaced.pools import GROUP, Pass, Rows, read_pass
+from selfpaced.pools import GROUP, TIME, Pass, Rows, read_pass
 from selfpaced.storage import shown
 from selfpaced.tables.schema import Schema
 
@@ -53,14 +53,13 @@ class Roles:
     @property
     def read_along(self) -> list[str]:
         """The columns that are read together with the features."""
-        return [
-            name for name in (self.id_column, self.weight_column, self.group_column, *self.keep) if name is not None
-        ]
+        names = (self.id_column, self.weight_column, self.time_column, self.group_column, *self.keep)
+        return [name for name in names if name is not None]
 
     @property
     def columns(self) -> list[str]:
         """All columns that have a role."""
-        names = (self.target, self.amount_column, self.time_column, *self.read_along)
+        names = (self.target, self.amount_column, *self.read_along)
         return list(dict.fromkeys(name for name in names if name is not None))
 
 
@@ -84,8 +83,9 @@ def feature_names(
     names = [name for name in (fields if columns is None else columns) if name not in others]
     if not names:
         raise TableError(f"No column is left as a feature. The columns are {fields}. Exclude fewer of them.")
-    if {ID, WEIGHT, GROUP} & set(names):
-        raise TableError(f"The names {ID!r}, {WEIGHT!r} and {GROUP!r} are reserved. Rename the column.")
+    reserved = {ID, WEIGHT, GROUP, TIME} & set(names)
+    if reserved:
+        raise TableError(f"The name {min(reserved)!r} is reserved. Rename the column.")
     return names
 
 
@@ -112,6 +112,7 @@ class TableOptions(ReadingOptions, total=False):
     weight_column: str | None
     id_column: str | None
     group_column: str | None
+    time_column: str | None
     timezone: str | None
     memory_for_tags: int
     progress: Progress | None

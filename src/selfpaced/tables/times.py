@@ -45,6 +45,11 @@ def moments_in(column: Any, name: str, time_unit: str | None = None) -> Moments:
     return checked_moments(moments, f"The time column {name!r}", time_unit)
 
 
+def numbers_of(moments: Moments) -> NDArray[np.float64]:
+    """Moments as numbers in the same order."""
+    return np.asarray(moments.view(np.int64) if moments.dtype.kind == "M" else moments, dtype=np.float64)
+
+
 def checked_moments(given: Any, where: str = "times", time_unit: str | None = None) -> Moments:
     """Moments as numbers or as datetime64. Missing ones are refused. `where` is the name of the times in errors.
 

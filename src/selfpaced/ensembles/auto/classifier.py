@@ -110,7 +110,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, **fit_params: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, times: Any = None, **fit_params: Any) -> Self:
         """Choose among the recipes, and train those with a weight.
 
         Parameters
@@ -122,6 +122,9 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         groups : array-like of shape (n_rows,), default=None
             The group of each row, such as a card or a customer. No group is in the training rows and in the rows that a
             recipe is judged by.
+        times : array-like of shape (n_rows,), default=None
+            When each row was: dates or numbers. Recipes are then judged, and probabilities calibrated, by rows of other
+            times than those that they were trained on. Rows of a group are of one time, the mean of theirs.
         **fit_params : dict
             `sample_weight`, of shape (n_rows,): how much each row counts, in training and in judging. Recipes whose
             base models do not accept weights are skipped.
@@ -135,7 +138,8 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         X = check_features(self, X if schema is None else tables.as_trained(schema, X), reset=True)
         labels = checks.check_labels(y, X)
         weights = checks.weights_only(fit_params, labels)
-        rows = tables.InMemoryTable(tables.polars_as_arrow(X), weights | checks.check_groups(groups, labels))
+        per_row = weights | checks.check_groups(groups, labels) | checks.check_times(times, labels)
+        rows = tables.InMemoryTable(tables.polars_as_arrow(X), per_row)
         return self._adopt(
             AutoTraining(self, tables.LabelledTable(rows, labels, schema=schema, roles=checks.roles_with(groups)))
         )

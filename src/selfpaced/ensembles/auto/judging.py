@@ -24,6 +24,7 @@ from selfpaced.calibration import Calibrator
 from selfpaced.ensembles.auto.recipes import BlendLimits
 from selfpaced.ensembles.cross_fitting import parts_of_groups, stratified_parts
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, in_one_thread
+from selfpaced.exceptions import warn
 from selfpaced.metrics import Ranking
 from selfpaced.model import Model, log_odds
 from selfpaced.pools import RECIPE_FOLDS_ROUND, WORKING_SAMPLE_ROUND, Rows, mix, row_keys
@@ -435,16 +436,41 @@ def sample_at_random(split: ClassSplit, n_common: int, seed: int) -> WorkingSamp
     return _sample_of({split.minority_class: rare, number: pool.draw([n_common], WORKING_SAMPLE_ROUND)})
 
 
-def folds_of(sample: WorkingSample, seed: int, n_folds: int) -> NDArray[np.intp]:
-    """A part of the sample for each of its rows, stratified by class; rows of one group are all in one part."""
+def folds_of(sample: WorkingSample, seed: int, n_folds: int, n_periods: int = 0) -> NDArray[np.intp]:
+    """A part of the sample for each of its rows, stratified by class; rows of one group are all in one part.
+
+    Rows with times are divided into so many periods, each of which is in one part; 0 leaves times out of account.
+    """
     n_folds = min(n_folds, int(np.unique(sample.classes, return_counts=True)[1].min()))
-    groups = sample.rows.groups
+    groups, times = sample.rows.groups, sample.rows.times
+    if times is not None and n_periods:
+        parts = parts_of_times(times, groups, n_folds, n_periods)
+        if all(np.unique(parts[sample.classes == each]).size == n_folds for each in np.unique(sample.classes)):
+            return parts
+        warn("The rows of a class are in too few periods. Recipes are judged by rows of all times.")
     if groups is None:
         keys = row_keys(sample.ids.astype(np.uint64), seed, RECIPE_FOLDS_ROUND)
         return stratified_parts(keys, sample.classes, n_folds)
     parts = parts_of_groups(groups, sample.classes, seed, RECIPE_FOLDS_ROUND, n_folds)
     _refuse_parts_without_classes(parts, sample.classes)
     return parts
+
+
+def parts_of_times(
+    times: NDArray[np.float64], groups: NDArray[np.uint64] | None, n_parts: int, n_periods: int
+) -> NDArray[np.intp]:
+    """A part for each row, by periods of equally many rows, from the newest back: part 0 has the newest.
+
+    Rows of one time are in one period, and so are rows of one group, whose time is the mean.
+
+    >>> parts_of_times(np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0]), None, n_parts=3, n_periods=6).tolist()
+    [0, 1, 1, 0, 2, 2]
+    """
+    if groups is not None:
+        _, group_of, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        times = (np.bincount(group_of, times - times.min()) / sizes)[group_of]
+    n_later = times.size - np.searchsorted(np.sort(times), times, side="right")
+    return np.asarray(n_later * n_periods // times.size % n_parts, dtype=np.intp)
 
 
 def _refuse_parts_without_classes(parts: NDArray[np.intp], classes: NDArray[np.intp]) -> None:

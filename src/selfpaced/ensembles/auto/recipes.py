@@ -234,6 +234,8 @@ class BlendLimits:
     # More than any recipe draws for each rare row, so that it is judged as it will be trained.
     common_per_rare_row: int = 30
     n_folds: int = 3
+    # Rows with times: each fold has so many periods, one in n_folds.
+    periods_per_fold: int = 3
     # Fewer members than in the final fit: a few are enough to compare recipes.
     n_members_judged: int = 3
 

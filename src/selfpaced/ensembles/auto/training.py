@@ -351,7 +351,9 @@ class AutoTraining:
             return None
         n_drawn = min(n_common[0], affordable, max(wanted, size.most_common))
         sample = judging.sample_at_random(split, n_drawn, self._seed)
-        is_held_out = judging.folds_of(sample, self._seed, size.n_parts) == 0
+        # The newest rows, if they are trained on in the end: without these a model of later rows is much worse.
+        n_periods = size.n_parts if size.is_trained_again else 0
+        is_held_out = judging.folds_of(sample, self._seed, size.n_parts, n_periods) == 0
         size = replace(size, n_common=n_drawn)
         return _InMemory(sample, is_held_out, self.table, size, self._seed, split.elsewhere)
 
@@ -368,7 +370,8 @@ class AutoTraining:
             sample = self._sample_by_scouts(recipes, split)
         else:
             sample = judging.working_sample(split, None, self._seed, self._limits)
-        folds, n_classes = judging.folds_of(sample, self._seed, self._limits.n_folds), len(self.labels.classes)
+        n_folds, n_classes = self._limits.n_folds, len(self.labels.classes)
+        folds = judging.folds_of(sample, self._seed, n_folds, self._limits.periods_per_fold * n_folds)
         how = self._seed, self._n_threads, self._limits.n_members_judged
         return judging.Judge(sample, folds, n_classes, self.labels.rarest, *how)
 

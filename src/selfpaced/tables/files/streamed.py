@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError, pa
-from selfpaced.pools import GROUP, TABLE_SAMPLE_ROUND, Ids, Rows, Stream, StreamedPool, ids_under, row_keys
+from selfpaced.pools import GROUP, TABLE_SAMPLE_ROUND, TIME, Ids, Rows, Stream, StreamedPool, ids_under, row_keys
 from selfpaced.scoring import Scorer, coded_batch
 from selfpaced.tables.files.file import LoadedFile, Reader
 from selfpaced.tables.frames import NewCategories
@@ -27,6 +27,7 @@ from selfpaced.tables.memory import refuse_infinity
 from selfpaced.tables.profile import look_through
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.table import ID, WEIGHT, ClassSplit, Roles, SplitPlan
+from selfpaced.tables.times import moments_in, numbers_of
 
 # Before the names of features that are in memory as the schema has them: the column that a feature is made of may have
 # the same name.
@@ -113,6 +114,9 @@ class StreamedBatch:
         if self.roles.group_column is not None:
             hashes = column_groups(self.batch.column(self.roles.group_column).take(where), self._group_column)
             columns[GROUP] = pa.array(hashes)
+        if self.roles.time_column is not None:
+            times = self.batch.column(self.roles.time_column).take(where)
+            columns[TIME] = pa.array(numbers_of(moments_in(times, self.roles.time_column)))
         arrays, names = [*some.columns, *columns.values()], [*some.schema.names, *columns]
         return pa.RecordBatch.from_arrays(arrays, names=names)
 
@@ -315,7 +319,7 @@ class StreamedTable:
         order = np.argsort(ids, kind="stable")
         table, ids = table.take(pa.array(order)), ids[order]
         refuse_repeated(ids, f" in column {self.roles.id_column!r}")
-        along = {"sample_weight": WEIGHT, GROUP: GROUP}
+        along = {"sample_weight": WEIGHT, GROUP: GROUP, TIME: TIME}
         metadata = {name: table.column(at).to_numpy() for name, at in along.items() if at in table.column_names}
         stands_for = None if stands_for is None else stands_for[order]
         return Rows(ids, table.select(self.schema.names).to_pandas(), metadata, stands_for)

@@ -24,7 +24,7 @@ from selfpaced.tables.table import Progress, ReadingOptions, Roles, Table, check
 
 # The options that a source honours, by the name that errors call it. All others are refused.
 _FRAME = frozenset({"target", "columns", "exclude", "weight_column", "id_column", "group_column", "timezone"})
-_STREAM = _FRAME | {"pos_label", "where", "batch_rows", "memory_for_tags", "cache", "progress"}
+_STREAM = _FRAME | {"pos_label", "time_column", "where", "batch_rows", "memory_for_tags", "cache", "progress"}
 _LAKE = _STREAM | {"version", "cache_bytes"}
 HONOURED = {
     "an array": frozenset({"target"}),
@@ -68,6 +68,7 @@ def open_table(
     weight_column: str | None = None,
     id_column: str | None = None,
     group_column: str | None = None,
+    time_column: str | None = None,
     timezone: str | None = None,
     batch_rows: int = DEFAULT_BATCH_ROWS,
     memory_for_tags: int = MEMORY_FOR_TAGS,
@@ -119,6 +120,9 @@ def open_table(
         feature. Rows of one group are never on both sides of a split: calibration and the choice of recipes judge
         every row by models that have not seen its group. 7 and "7" are the same group. Every row needs a group. For
         files, Dask and Spark.
+    time_column : str, default=None
+        The column of dates or numbers that says when a row was. It is not a feature. `AutoSelfPacedClassifier` judges
+        every row by models of other times. For files.
     timezone : str, default=None
         The time zone of weekdays and hours. By default it is the time zone of the column, and UTC if the column has
         none. It is saved with the model. For files, Dask and Spark.
@@ -223,6 +227,7 @@ def _open_rows(source: Any, options: Mapping[str, Any]) -> StreamedTable:
         options["pos_label"],
         weight_column=options["weight_column"],
         id_column=options["id_column"],
+        time_column=options["time_column"],
         group_column=options["group_column"],
     )
     exclude = names_of(options["exclude"])
