@@ -333,7 +333,7 @@ def _of_lightgbm(columns: Columns, size: MinoritySize, ratio: float, **parameter
 
 
 def _strong(columns: Columns, size: MinoritySize) -> Recipe:
-    n_members = 4 if size.n_leaves < MOST_LEAVES else 3  # of large trees, which take longest to train and to score
+    n_members = 4 if size.n_leaves < MOST_LEAVES else 2  # of large trees, which take longest to train and to score
     return Recipe(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), n_members, ratio=size.large_ratio)
 
 
@@ -341,6 +341,10 @@ def _on_all_rows(columns: Columns, size: MinoritySize) -> UnderBaggingClassifier
     """One model of all rows, or of many. A ratio that asks for more rows than there are gets all of them."""
     ratio = max(1.0, (size.most_common if size.n_common is None else size.n_common) / size.n_rows)
     return UnderBaggingClassifier(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), 1, ratio=ratio)
+
+
+def _usual(columns: Columns, size: MinoritySize) -> Recipe:
+    return Recipe(lightgbm(columns, n_estimators=100), 4, ratio=size.large_ratio)
 
 
 def _catboost_of_many(columns: Columns, size: MinoritySize) -> UnderBaggingClassifier:
@@ -388,6 +392,7 @@ OF_ALL_ROWS: dict[str, DefaultRecipe] = {"LightGBM, all rows": DefaultRecipe("li
 LARGE_RECIPES: dict[str, DefaultRecipe] = {
     **WIDE_RECIPES,
     **OF_ALL_ROWS,
+    "LightGBM, usual": DefaultRecipe("lightgbm", _usual, is_slow=False),
     "CatBoost": DefaultRecipe("catboost", _catboost_of_many, is_slow=False),
     "linear": DefaultRecipe("sklearn", partial(_of_slow_kind, _logistic, 5, n_members=3)),
 }
