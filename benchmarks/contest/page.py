@@ -38,8 +38,9 @@ This page and its picture are written by `python benchmarks/field.py --render` f
 [`field.json`](../benchmarks/results/field.json). Every method learns from the same 70% of a table's rows and is judged
 by AUCPRC on the other 30%: the mean over up to 5 random stratified splits of a table below 20,000 rows and up to 3 of
 a larger one. Where a table's name ends with "by-time", the last 30% are tested on. By group, and for new attacks, the
-groups of the test rows (customers, kinds of attacks) are not in the training rows, and no method is told the groups.
-The column "splits" counts those that have run.
+groups of the test rows (customers, kinds of attacks) are not in the training rows. No method is told the groups or the
+times; what ours gains if it is told the times is [elsewhere](decisions/0024-recipes-and-blends.md). The column "splits"
+counts those that have run.
 
 Boosting libraries, CatBoost, EBM and our own ensembles read categories and missing values in their own way. Forests get
 categories as numbers, the networks RealMLP and TabM medians for missing numbers. AutoGluon and FLAML get the time that
