@@ -454,7 +454,7 @@ class TestRecipesBySize:
         skipped = [result.name for result in recipes.too_slow(size)]
         assert skipped == [name for name in found if "LightGBM" not in name]
         assert {name: recipe.n_estimators for name, recipe in found.items() if name not in skipped} == {
-            "LightGBM, strong": 4,
+            "LightGBM, strong": 2,
             "LightGBM, all rows": 1,
             "LightGBM, random splits": 5,
         }
@@ -462,9 +462,7 @@ class TestRecipesBySize:
 
     @pytest.mark.parametrize(("n_rare", "n_leaves"), [(2001, 31), (4525, 31), (4526, 63), (9051, 127), (10**6, 127)])
     def test_the_leaves_of_strong_trees_follow_the_rare_rows(self, n_rare, n_leaves):
-        found = strong_of(n_rare)["LightGBM, strong"]
-        assert found.estimator.num_leaves == n_leaves
-        assert found.n_estimators == (2 if n_leaves == 127 else 4)
+        assert strong_of(n_rare)["LightGBM, strong"].estimator.num_leaves == n_leaves
 
     def test_of_large_wide_tables_the_linear_model_is_skipped(self):
         size = recipes.MinoritySize(5000, 118, n_common=100_000)
@@ -496,6 +494,11 @@ class TestRecipesBySize:
     @pytest.mark.parametrize(("n_rare", "n_parts"), [(2001, 8), (4499, 8), (11_000, 22), (10**6, 32)])
     def test_about_five_hundred_rare_rows_are_held_out(self, n_rare, n_parts):
         assert recipes.MinoritySize(n_rare, 10).n_parts == n_parts
+
+    @pytest.mark.parametrize(("n_columns", "n_parts", "again"), [(87, 8, True), (88, 16, False)])
+    def test_of_wide_large_minorities_a_sixteenth_is_held_out_and_not_trained_on(self, n_columns, n_parts, again):
+        size = recipes.MinoritySize(3000, n_columns)
+        assert (size.n_parts, size.is_trained_again) == (n_parts, again)
 
     @pytest.mark.parametrize("time_limit", [None, 600])
     def test_slow_recipes_are_skipped_with_a_note_unless_there_is_a_time_limit(self, rows, time_limit):

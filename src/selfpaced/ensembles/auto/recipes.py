@@ -215,8 +215,10 @@ class BlendLimits:
     held_out_rare_rows: int = 500
     fewest_parts: int = 8
     most_parts: int = 32
-    # If more than a twentieth is held out, the models are trained again on all rows once they have been judged.
-    fewest_parts_to_spare: int = 20
+    # If more than a sixteenth is held out, the models are trained again on all rows once they have been judged. With
+    # more values of rare rows that takes too long, and a sixteenth is held out at most.
+    fewest_parts_to_spare: int = 16
+    most_values_trained_again: int = 2**18
     # The members of a recipe draw from a part of the common rows, which has so many for each row to be drawn.
     common_per_drawn_row: int = 4
     # What a model of all rows is trained on, at most.
@@ -313,8 +315,9 @@ class MinoritySize:
     @property
     def n_parts(self) -> int:
         """The parts that all rows are divided into, one of which is held out."""
-        wanted = self.n_rows // self.limits.held_out_rare_rows
-        return int(np.clip(wanted, self.limits.fewest_parts, self.limits.most_parts))
+        wanted, limits = self.n_rows // self.limits.held_out_rare_rows, self.limits
+        is_long = self.n_rows * self.n_values > limits.most_values_trained_again
+        return int(np.clip(wanted, limits.fewest_parts_to_spare if is_long else limits.fewest_parts, limits.most_parts))
 
     @property
     def is_trained_again(self) -> bool:
@@ -333,8 +336,7 @@ def _of_lightgbm(columns: Columns, size: MinoritySize, ratio: float, **parameter
 
 
 def _strong(columns: Columns, size: MinoritySize) -> Recipe:
-    n_members = 4 if size.n_leaves < MOST_LEAVES else 2  # of large trees, which take longest to train and to score
-    return Recipe(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), n_members, ratio=size.large_ratio)
+    return Recipe(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), 2, ratio=size.large_ratio)
 
 
 def _on_all_rows(columns: Columns, size: MinoritySize) -> UnderBaggingClassifier:
