@@ -40,7 +40,7 @@ BUDGETS = {
     "baselines": (650, 4),
     "cli": (5900, 26),
     "clusters": (2560, 16),
-    "ensembles": (5222, 18),
+    "ensembles": (5224, 18),
     "history": (2470, 10),
     "model": (860, 6),
     "monitoring": (830, 3),

@@ -436,14 +436,14 @@ def sample_at_random(split: ClassSplit, n_common: int, seed: int) -> WorkingSamp
     return _sample_of({split.minority_class: rare, number: pool.draw([n_common], WORKING_SAMPLE_ROUND)})
 
 
-def folds_of(sample: WorkingSample, seed: int, n_folds: int, n_periods: int = 0) -> NDArray[np.intp]:
+def folds_of(sample: WorkingSample, seed: int, n_folds: int, n_periods: int) -> NDArray[np.intp]:
     """A part of the sample for each of its rows, stratified by class; rows of one group are all in one part.
 
-    Rows with times are divided into so many periods, each of which is in one part; 0 leaves times out of account.
+    Rows with times are divided into so many periods, each of which is in one part.
     """
     n_folds = min(n_folds, int(np.unique(sample.classes, return_counts=True)[1].min()))
     groups, times = sample.rows.groups, sample.rows.times
-    if times is not None and n_periods:
+    if times is not None:
         parts = parts_of_times(times, groups, n_folds, n_periods)
         if all(np.unique(parts[sample.classes == each]).size == n_folds for each in np.unique(sample.classes)):
             return parts

@@ -216,7 +216,8 @@ class BlendLimits:
     fewest_parts: int = 8
     most_parts: int = 32
     # If more than a sixteenth is held out, the models are trained again on all rows once they have been judged. With
-    # more values of rare rows that takes too long, and a sixteenth is held out at most.
+    # more values of rare rows that takes too long, and a sixteenth is held out at most. Rows with times are always
+    # trained on again: the newest are held out, and a model of later rows is much worse without these.
     fewest_parts_to_spare: int = 16
     most_values_trained_again: int = 2**18
     # The members of a recipe draw from a part of the common rows, which has so many for each row to be drawn.
@@ -275,6 +276,7 @@ class MinoritySize:
     n_values: int
     limits: BlendLimits = field(default_factory=BlendLimits)
     n_common: int | None = None  # the common rows, if all of them are in memory to be trained on; None if not
+    has_times: bool = False
 
     @property
     def is_large(self) -> bool:
@@ -316,12 +318,12 @@ class MinoritySize:
     def n_parts(self) -> int:
         """The parts that all rows are divided into, one of which is held out."""
         wanted, limits = self.n_rows // self.limits.held_out_rare_rows, self.limits
-        is_long = self.n_rows * self.n_values > limits.most_values_trained_again
+        is_long = not self.has_times and self.n_rows * self.n_values > limits.most_values_trained_again
         return int(np.clip(wanted, limits.fewest_parts_to_spare if is_long else limits.fewest_parts, limits.most_parts))
 
     @property
     def is_trained_again(self) -> bool:
-        return self.n_parts < self.limits.fewest_parts_to_spare
+        return self.has_times or self.n_parts < self.limits.fewest_parts_to_spare
 
     @property
     def most_common(self) -> int:

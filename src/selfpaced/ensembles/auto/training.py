@@ -311,7 +311,9 @@ class AutoTraining:
             drawn = self._drawn(split, size)
             self._by_name, skipped = self._recipes(size if drawn is None else drawn.size)
             recipes = {name: self._by_name[name] for name in self._by_name if name not in skipped}
-            again = partial(self._fits, place=drawn.whole) if drawn is not None and size.is_trained_again else None
+            again = (
+                partial(self._fits, place=drawn.whole) if drawn is not None and drawn.size.is_trained_again else None
+            )
             n_steps = 2 if again is None else 3
             plan = FitPlan(n_steps * len(recipes), n_rows, n_rare, False, calibrates=True, n_recipes=len(recipes))
             with self._callbacks.during(plan):
@@ -351,10 +353,8 @@ class AutoTraining:
             return None
         n_drawn = min(n_common[0], affordable, max(wanted, size.most_common))
         sample = judging.sample_at_random(split, n_drawn, self._seed)
-        # The newest rows, if they are trained on in the end: without these a model of later rows is much worse.
-        n_periods = size.n_parts if size.is_trained_again else 0
-        is_held_out = judging.folds_of(sample, self._seed, size.n_parts, n_periods) == 0
-        size = replace(size, n_common=n_drawn)
+        size = replace(size, n_common=n_drawn, has_times=sample.rows.times is not None)
+        is_held_out = judging.folds_of(sample, self._seed, size.n_parts, size.n_parts) == 0
         return _InMemory(sample, is_held_out, self.table, size, self._seed, split.elsewhere)
 
     def _pooled_classes(self) -> list[int]:
