@@ -359,6 +359,15 @@ class TestTimes:
         with pytest.raises(TableError, match="times has no time in 1 of 3,000 rows"):
             auto().fit(X, y, times=times)
 
+    def test_missing_times_are_refused_in_files_also_of_rows_that_are_not_drawn(self, rows, tmp_path):
+        X, _, y, _ = rows
+        times = np.arange(3000.0)
+        times[np.flatnonzero(y == 0)[7]] = np.nan
+        pd.DataFrame(X).rename(columns=str).assign(y=y, when=times).to_parquet(tmp_path / "rows.parquet")
+        single = SelfPacedEnsembleClassifier(DecisionTreeClassifier(), 1, random_state=0)
+        with pytest.raises(TableError, match="The time column 'when' has no time in 1 of 3,000 rows"):
+            single.fit_table(open_table(tmp_path / "rows.parquet", target="y", time_column="when"))
+
 
 class TestFailures:
     def test_a_recipe_that_fails_is_reported_and_the_others_go_on(self, rows):

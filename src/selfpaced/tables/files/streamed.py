@@ -57,7 +57,7 @@ class StreamedBatch:
         return whole_ids(self.batch.column(self.roles.id_column), self.roles.id_column, self.where)
 
     def check(self) -> None:
-        """Refuse infinity, as `fit` does, with the name of the file and the column; and rows without a group."""
+        """Refuse infinity, as `fit` does, with the file and the column; and rows without a group or a time."""
         for name in () if self.is_converted else self.schema.sources:
             column = self.batch.column(name)
             if pa.types.is_floating(column.type):
@@ -65,6 +65,8 @@ class StreamedBatch:
         if self.roles.group_column is not None:
             groups = self.batch.column(self.roles.group_column)
             refuse_missing_groups(groups.null_count, len(groups), self._group_column)
+        if self.roles.time_column is not None:
+            moments_in(self.batch.column(self.roles.time_column), self.roles.time_column)
 
     def features(self) -> Any:
         """A record batch of the features, as the schema has them."""
